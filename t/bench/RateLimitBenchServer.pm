@@ -3,8 +3,9 @@
 # nginx bare and with limit_req. All serve the same small files, log no
 # requests and have two processes.
 #
-#   my $server = RateLimitBenchServer->new('limited');
+#   my $server = RateLimitBenchServer->new('limited');       # or ('limited', $more_lines)
 #   $server->port; $server->cpu; $server->stop;
+#   $server->ports; $server->window_request($pattern);         # for RateLimitBenchWindow
 package RateLimitBenchServer;
 use strict;
 use warnings;
@@ -73,7 +74,7 @@ RateLimitTable 524288
 CONF
 
 my %OVERRIDE = (
-    'lsv2_pt_bench_0000000000' => '1000000/1',
+    'lsv2_pt_bench_0000000000' => '1000000/10',
     'lsv2_pt_bench_refused'    => '1/86400',
     'lsv2_pt_bench_border'     => '10/10',
     'lsv2_pt_bench_trickle'    => '10/10',
@@ -136,20 +137,20 @@ my %LIMIT_REQ = (
 
 my %START = (
     bare          => sub { start_httpd($_[0], $ADDRESSES) },
-    limited       => sub { start_httpd($_[0], $ADDRESSES . $LIMITED . overrides()) },
+    limited       => sub { start_httpd($_[0], $ADDRESSES . $LIMITED . overrides() . ($_[1] // '')) },
     qos           => sub { start_httpd($_[0], $QOS) },
     nginx         => sub { start_nginx($_[0]) },
     nginx_limited => sub { start_nginx($_[0], %LIMIT_REQ) },
 );
 
 sub new {
-    my ($class, $kind) = @_;
+    my ($class, $kind, @more) = @_;
     my $dir = tempdir('/tmp/ratelimit-bench.XXXXXX', CLEANUP => 1);
     chmod 0755, $dir or die "$dir: $!\n";
     make_path("$dir/htdocs");
     write_file("$dir/htdocs/$_", "hello, world\n") for @FILES;
     my $self = bless { dir => $dir, port => free_port(), owner => $$ }, $class;
-    $START{$kind}->($self);
+    $START{$kind}->($self, @more);
     $self->wait_for_port;
     return $self;
 }
@@ -161,6 +162,16 @@ sub server_cpus { return $CPUS > 1 ? '0-' . (int($CPUS / 2) - 1) : '0' }
 sub client_cpus { return $CPUS > 1 ? int($CPUS / 2) . '-' . ($CPUS - 1) : '0' }
 
 sub port { return $_[0]{port} }
+
+sub ports { return [ $_[0]{port} ] }
+
+# The text of a request of one of RateLimitBenchWindow's clients.
+sub window_request {
+    my ($self, $pattern) = @_;
+    my %address = (border => '10.99.0.1', trickle => '10.99.0.2');
+    return "GET /window HTTP/1.1\r\nHost: localhost\r\nx-api-key: lsv2_pt_bench_$pattern\r\n"
+        . "x-client-ip: $address{$pattern}\r\n\r\n";
+}
 
 # Seconds of processor time of the parent and its children so far.
 sub cpu {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The most requests that a limiter of 10 per 10 s admits in any interval of 10 s
 # from adverse clients. All limiters are tested at once, each with two clients of
-# its own.
+# its own, which go to its ports in turn.
 package RateLimitBenchWindow;
 use strict;
 use warnings;
@@ -24,16 +24,15 @@ my %PATTERN = (
     # A burst, then a steady rate: the worst case of token buckets.
     trickle => [ (0) x $BURST, map { $_ / 20 } 1 .. 460 ],
 );
-# The second header has the address, for limiters by address.
-my %KEY = (border => '10.99.0.1', trickle => '10.99.0.2');
 
-# {kind => {border => n, trickle => n}} for {kind => server}.
+# {kind => {border => n, trickle => n}} for {kind => server}, a RateLimitBenchServer or alike; a
+# server with the method window_delay has its clients start after so many seconds.
 sub most_admitted {
     my ($servers) = @_;
     my @clients;
     for my $kind (sort keys %{$servers}) {
         push @clients, map { { kind => $kind, pattern => $_,
-            from => start_client($servers->{$kind}->port, $_) } }
+            from => start_client($servers->{$kind}, $_) } }
             sort keys %PATTERN;
     }
     my %most;
@@ -49,10 +48,10 @@ sub most_admitted {
 # A process that prints the times of sending and response of each admitted
 # request.
 sub start_client {
-    my ($port, $pattern) = @_;
+    my ($server, $pattern) = @_;
     my $pid = open(my $from, '-|') // die "fork: $!\n";
     return $from if $pid;
-    my $ok = eval { run_client($port, $pattern); 1 };
+    my $ok = eval { run_client($server, $pattern); 1 };
     print {*STDERR} $@ if !$ok;
     close STDOUT;
     # The parent stops the servers.
@@ -60,17 +59,17 @@ sub start_client {
 }
 
 sub run_client {
-    my ($port, $pattern) = @_;
-    my $client = BenchHttp->new($port);
-    my $text = "GET /window HTTP/1.1\r\nHost: localhost\r\n"
-        . "x-api-key: lsv2_pt_bench_$pattern\r\n"
-        . "x-client-ip: $KEY{$pattern}\r\n\r\n";
+    my ($server, $pattern) = @_;
+    sleep $server->window_delay if $server->can('window_delay');
+    my @clients = map { BenchHttp->new($_) } @{ $server->ports };
+    my $text = $server->window_request($pattern);
     my $start = clock_gettime(CLOCK_MONOTONIC);
     for my $at (@{ $PATTERN{$pattern} }) {
         my $early = $start + $at - clock_gettime(CLOCK_MONOTONIC);
         sleep $early if $early > 0;
         my $sent = clock_gettime(CLOCK_MONOTONIC);
-        my $status = $client->call($text)->{status};
+        my $status = $clients[0]->call($text)->{status};
+        push @clients, shift @clients;
         my $answered = clock_gettime(CLOCK_MONOTONIC);
         die "status $status\n" if $status != 200 && $status != 429;
         printf "%.6f %.6f\n", $sent, $answered if $status == 200;

@@ -15,8 +15,8 @@ use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root build_dir httpd slurp);
 use BenchRates qw(median);
 use BenchReport ();
-use POSIX ();
-use RateLimitBenchServer qw(client_cpus);
+use RateLimitBenchLoad qw(run_wrk run_tools);
+use RateLimitBenchServer;
 use RateLimitBenchWindow qw(most_admitted);
 
 my %PLANS = (
@@ -63,9 +63,7 @@ $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 $SIG{PIPE} = 'IGNORE';
 
 my ($load) = split ' ', slurp('/proc/loadavg');
-my (%servers, $wrk);
-my $next_key = 1_000_000;
-my @notes;
+my (%servers, @notes);
 print about(), "\n\n";
 print BenchReport::table([ qw(figure aim measured) ]);
 # First, before a server runs.
@@ -80,7 +78,6 @@ print "\n", map { "$_\n" } @notes;
 
 END {
     my $status = $?;
-    kill TERM => $wrk if $wrk;
     $_->stop for values %servers;
     $? = $status;
 }
@@ -140,7 +137,7 @@ sub measure {
     @sides = grep { warm_up(@{$_}) } @sides;
     my %result;
     for (1 .. $plan->{$whose}) {
-        push @{ $result{ $_->[0] } }, run_wrk($plan->{round_sec}, @{$_})
+        push @{ $result{ $_->[0] } }, run_round($plan->{round_sec}, @{$_})
             for @sides;
         @sides = reverse @sides;
     }
@@ -150,7 +147,7 @@ sub measure {
 # Whether a server responds as expected; other limiters are skipped otherwise.
 sub warm_up {
     my ($kind, $case, $status) = @_;
-    return 1 if eval { run_wrk($plan->{warm_up_sec}, $kind, $case, $status); 1 };
+    return 1 if eval { run_round($plan->{warm_up_sec}, $kind, $case, $status); 1 };
     die $@ if $kind eq 'bare' || $kind eq 'limited';
     my ($why) = $@ =~ /([^\n]+)/;
     push @notes, "Without $why.";
@@ -173,58 +170,29 @@ sub ratio_text {
 # --- Load -------------------------------------------------------------------------
 
 # Requests a second, and the server's processor time for each in microseconds.
-sub run_wrk {
+sub run_round {
     my ($sec, $kind, $case, $status) = @_;
     my $server = $servers{$kind};
-    local @ENV{qw(BENCH_PATH BENCH_KEYS BENCH_FIRST)} =
-        ($case->{path}, $case->{keys}, $next_key);
-    local $ENV{BENCH_NAME} = $case->{key};
-    delete $ENV{BENCH_NAME} if !defined $case->{key};
     my $before = $server->cpu;
-    my $output = run_tool('taskset', '-c', client_cpus(), 'wrk', '-t', 1, '-c', $CONNECTIONS, '-d', "${sec}s",
-        '-s', 't/bench/ratelimit_keys.lua',
-        'http://127.0.0.1:' . $server->port . $case->{path});
+    my $round = run_wrk(ports => $server->ports, sec => $sec, connections => $CONNECTIONS, case => $case);
     my $cpu = $server->cpu - $before;
-    my ($count) = $output =~ /(\d+) requests in/ or die "wrk:\n$output";
-    my ($rate) = $output =~ m{Requests/sec:\s+([\d.]+)};
-    check_status($kind, $case, $count, $status, $output);
-    # Each key is new once.
-    $next_key += $count + $CONNECTIONS if !$case->{keys};
-    return { rate => $rate, cpu => 1e6 * $cpu / $count };
+    check_status($kind, $case, $round, $status);
+    return { rate => $round->{rate}, cpu => 1e6 * $cpu / $round->{count} };
 }
 
 sub check_status {
-    my ($kind, $case, $count, $status, $output) = @_;
-    my ($failed) = $output =~ /Non-2xx or 3xx responses: (\d+)/;
-    $failed //= 0;
-    my $wrong = $status == 200 ? $failed : $count - $failed;
-    my ($errors) = $output =~ /Socket errors: (.*)/;
-    $wrong += $_ for ($errors // '') =~ /(\d+)/g;
-    die "$kind, $case->{path}: $wrong of $count were not $status:\n$output"
-        if !$count || $wrong > $SLACK * $count;
+    my ($kind, $case, $round, $status) = @_;
+    my $wrong = $round->{errors} + ($status == 200 ? $round->{failed} : $round->{count} - $round->{failed});
+    die "$kind, $case->{path}: $wrong of $round->{count} were not $status:\n$round->{output}"
+        if !$round->{count} || $wrong > $SLACK * $round->{count};
     return;
-}
-
-sub run_tool {
-    my (@command) = @_;
-    $wrk = open(my $tool, '-|') // die "fork: $!\n";
-    if (!$wrk) {
-        open STDERR, '>&', \*STDOUT;
-        { exec { $command[0] } @command }
-        POSIX::_exit(127);
-    }
-    my $output = do { local $/; <$tool> };
-    my $ended = close $tool;
-    $wrk = undef;
-    die "@command:\n$output" if !$ended;
-    return $output;
 }
 
 # --- One decision, and exactness ---------------------------------------------------
 
 sub decision_rows {
     print {*STDERR} "measuring one decision ...\n";
-    my $output = run_tool(build_dir() . '/bench/ratelimit_decision');
+    my ($output) = run_tools([ build_dir() . '/bench/ratelimit_decision' ]);
     my %aim = ('admit, one key' => '< 100 ns', 'refuse, one key' => '< 100 ns');
     my @found = $output =~ /^((?:admit|refuse), .*?)\s{2,}([\d.]+)\s+([\d.]+)$/mg;
     my @decisions;

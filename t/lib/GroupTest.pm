@@ -3,7 +3,7 @@
 #
 #   my $region = GroupTest->new(hosts => 4, rules => $lines, directives => $lines);
 #   # store => a GroupTest::Redis or Cluster, port => of what is before it, ports => for each host,
-#   # url => or its address
+#   # url => or its address; servers => hosts of that store that have been started otherwise
 #   $region->start;                     # until the store grants admissions to each, or
 #   $region->begin;                     # until all hosts are connected for the first time
 #   $region->age;                       # as if that were longer ago than any interval
@@ -54,6 +54,10 @@ sub new {
     my $redis = $args{store} // GroupTest::Redis->new;
     # A busy machine answers late: a request may wait for a second.
     my $self = bless { redis => $redis, log => {}, hosts => [] }, $class;
+    if ($args{servers}) {
+        $self->{hosts} = $args{servers};
+        return $self;
+    }
     my $count = $args{hosts} // 4;
     for my $host (0 .. $count - 1) {
         my $port = $args{ports} ? $args{ports}[$host] : $args{port} // $redis->{port};

@@ -4,6 +4,7 @@
 #   my $proxy = GroupTest::Proxy->new(ports => 4, to => $redis->{port});
 #   $proxy->{ports}[0]
 #   $proxy->set(0, 'delay', 800)    # bytes of both directions arrive up to 0.8 s late
+#   'later', 0.5    they arrive 0.5 ms later
 #   'cut', 5       5 % of what arrives closes the connection, unforwarded
 #   'half', 5      5 % of the answers end in their middle, with the connection
 #   'repeat', 5    5 % of the answers come twice
@@ -189,7 +190,8 @@ sub read_from {
 sub hold {
     my ($stream, $bytes) = @_;
     my $side = $stream->{side};
-    my $when = now() + ($side->{fault} eq 'delay' ? rand($side->{value}) / 1000 : 0);
+    my $late_ms = $side->{fault} eq 'delay' ? rand $side->{value} : $side->{fault} eq 'later' ? $side->{value} : 0;
+    my $when = now() + $late_ms / 1000;
     my $last = @{ $stream->{held} } ? $stream->{held}[-1][0] : 0;
     push @{ $stream->{held} }, [ $when > $last ? $when : $last, $bytes ];
     return;
