@@ -77,6 +77,8 @@ my $update = $client->post("/threads/$thread/state", { values => { count => 100 
 is $update->{status}, 200, 'application: the state can be updated';
 is_deeply [ @{ $client->get_state($thread) }{qw(next)}, $client->get_state($thread)->{values}{count} ], [ ['second'], 112 ],
     'application: as a node';
+is_deeply [ map { $_->{metadata}{writes} } @{ $client->post("/threads/$thread/history", {})->{json} }[ 0, 1, -1 ] ],
+    [ { first => { count => 100 } }, { second => { count => 10, names => [ { name => 'second' } ] } }, { __start__ => { count => 1 } } ], 'application: each state names what was written, by node';
 is $client->join_run($client->create_run($thread, undef, %steps, input => undef))->{count}, 122, 'application: a run goes on after the update';
 
 $thread = $client->new_thread;

@@ -57,6 +57,9 @@ is $state->{values}{n}, 22, 'the state of the thread is that of the last step';
 my $before = expect_200($client->get("/threads/$thread/state/$state->{parent_checkpoint}{checkpoint_id}"));
 is_deeply [ $before->{values}{n}, $before->{next} ], [ 11, ['double'] ], 'the state before has the node that was next';
 is_deeply $before->{tasks}[0]{result}, { n => 22, steps => [ { node => 'double' } ] }, 'the state before the last step has the result of its task';
+is_deeply $state->{metadata}{writes}, { double => { n => 22, steps => [ { node => 'double' } ] } }, 'the metadata of the last step have it by node';
+is_deeply [ map { $_->{metadata}{writes}{__start__} // () } @{ expect_200($client->get("/threads/$thread/history")) } ],
+    [ { n => 10 }, { n => 1, steps => [] } ], 'the metadata of the first step of each run have its input';
 
 # --- Interrupts ----------------------------------------------------------------
 

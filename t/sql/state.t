@@ -471,6 +471,100 @@ subtest 'reports about tasks of more than 16 MB are not shown beyond that' => su
     is_deeply [ map { length($_->{error} // '') } @{ tasks_of($claim, $id) } ], [ (4_000_000) x 3, 0, 0 ];
 };
 
+# A run that saves a checkpoint with these tasks, [id, node], and one after it, with the reports of the tasks in between; [its id, both checkpoints].
+sub execute {
+    my ($thread, $tasks, $results, %with) = @_;
+    my $claim = leased($thread);
+    my @ids = ($with{parent} || AgentSQL::uuid(), AgentSQL::uuid());
+    my @all = map { { id => $_->[0], name => $_->[1], error => undef, interrupts => [], result => undef } } @{$tasks};
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, ns => $with{ns}, id => $ids[0], step => 3, next => [ map { $_->[1] } @{$tasks} ], tasks => \@all))
+        if !$with{parent};
+    $play->save($worker, (map { AgentSQL::Play::task($claim, $ids[0], { id => $_, result => $results->{$_}, error => undef }, ns => $with{ns}) } sort keys %{$results}),
+        AgentSQL::Play::checkpoint($claim, ns => $with{ns}, id => $ids[1], parent => $ids[0], step => $with{step} // 4), AgentSQL::Play::finish($claim));
+    return ($claim->{run_id}, @ids);
+}
+
+sub copy_of {
+    my ($thread) = @_;
+    my $copy = AgentSQL::uuid();
+    my @piece = $play->api('copy_thread', $thread, $copy, 'false');
+    @piece = $play->api('copy_thread', $thread, $copy, 'true') while "@piece" =~ /more/;
+    is $piece[0], 'ok', 'the thread is copied';
+    return $copy;
+}
+
+sub metadata_of { my ($thread, $id) = @_; return $play->body('get_state', $thread, $id)->{metadata} }
+
+subtest 'the metadata of a checkpoint have what the tasks of its parent wrote, by node' => sub {
+    my $thread = $play->thread;
+    my ($run, $id, $next) = execute($thread, [ [ a => 'think' ], [ b => 'look' ], [ c => 'look' ], [ d => 'rest' ], [ e => 'bare' ], [ f => 'silent' ] ],
+        { a => { messages => ['x'] }, b => { n => 1 }, c => { n => 2 }, d => {}, e => { __root__ => [7] } });
+    my $writes = { think => { messages => ['x'] }, look => [ { n => 1 }, { n => 2 } ], rest => undef, bare => [7] };
+    my $state = $play->body('get_state', $thread, $next);
+    is_deeply $state->{metadata}{writes}, $writes,
+        'several tasks of a node are an array, a node that wrote nothing has null, a value without a name is bare, a task without a report is not there';
+    is_deeply [ map { $_->{metadata} } @{ $play->body('get_history', $thread, '{}') } ], [ $state->{metadata}, metadata_of($thread, $id) ], 'the history has the same';
+    is metadata_of($thread, $id)->{writes}, undef, 'the checkpoint before has none: it is the first one';
+    my $found = sub { [ map { $_->{checkpoint_id} } @{ $play->body('get_history', $thread, AgentSQL::encode({ metadata => { writes => $_[0] } })) } ] };
+    is_deeply $found->($writes), [$next], 'a filter of the history finds it';
+    is_deeply $found->({ think => undef }), [], 'and not another one';
+    is_deeply $play->body('get_history', $thread, '{"select":["next"],"limit":1}'), [ { next => [] } ], 'none is shown without metadata';
+};
+
+subtest 'a checkpoint shows what the tasks of its own run wrote' => sub {
+    my $thread = $play->thread;
+    my (undef, $id, $first) = execute($thread, [ [ a => 'node' ], [ b => 'other' ] ], { a => { n => 1 }, b => { n => 5 } });
+    # In the same moment, and in one after it: another run continues at the same checkpoint, of which it executes one task again.
+    my (undef, undef, $second) = execute($thread, [], { a => { n => 2 } }, parent => $id);
+    $session->query("set agent.now = '" . $session->value("select now() + interval '1 minute'") . "'");
+    my (undef, undef, $third) = execute($thread, [], { a => { n => 3 } }, parent => $id);
+    $session->query('reset agent.now');
+    is_deeply [ map { metadata_of($thread, $_)->{writes} } $first, $second, $third ], [ map { { node => { n => $_ }, other => { n => 5 } } } 1 .. 3 ];
+    my $copy = copy_of($thread);
+    is_deeply metadata_of($copy, $third)->{writes}, { node => { n => 3 }, other => { n => 5 } }, 'in a copy of the thread too';
+};
+
+subtest 'a checkpoint of a subgraph shows what its nodes wrote' => sub {
+    my $thread = $play->thread;
+    my (undef, undef, $next) = execute($thread, [ [ a => 'inner' ] ], { a => { n => 1 } }, ns => 'outer:1');
+    my ($code, $state) = $play->api('get_state', $thread, undef, undef, AgentSQL::encode({ checkpoint => { checkpoint_ns => 'outer:1' } }));
+    is_deeply [ @{$state}{checkpoint_id}, $state->{metadata}{writes} ], [ $next, { inner => { n => 1 } } ];
+};
+
+subtest 'the first checkpoint of a run has its input as what was written' => sub {
+    my $input = { messages => [ { role => 'user', content => 'q' } ] };
+    my $thread = $play->thread;
+    my $claim = leased($thread, request => { input => $input });
+    my @ids = map { AgentSQL::uuid() } 1 .. 3;
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $ids[0], source => 'input', step => -1, next => ['__start__'],
+            tasks => [ { id => 's', name => '__start__', error => undef, interrupts => [], result => undef } ]),
+        AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], step => 0),
+        AgentSQL::Play::checkpoint($claim, id => $ids[2], parent => $ids[1], source => 'input', step => 1), AgentSQL::Play::finish($claim));
+    is_deeply [ map { metadata_of($thread, $_)->{writes} } @ids ], [ { __start__ => $input }, undef, undef ],
+        'the one after it has none, and a state that the code of a graph has updated neither';
+    my $copy = copy_of($thread);
+    is_deeply metadata_of($copy, $ids[0])->{writes}, { __start__ => $input }, 'a copy of the thread has it too';
+};
+
+subtest 'nothing is shown as written that was not written in that step' => sub {
+    my $thread = $play->thread;
+    for my $case ([ 'steps in between were not saved' => { step => 5 } ], [ 'a step that is not a number' => { step => 'x' } ]) {
+        my (undef, undef, $next) = execute($thread, [ [ a => 'node' ] ], { a => { n => 1 } }, %{ $case->[1] });
+        is metadata_of($thread, $next)->{writes}, undef, $case->[0];
+    }
+};
+
+subtest 'the results of tasks are shown as what they wrote up to 16 MB' => sub {
+    my $claim = leased($play->thread);
+    my @ids = map { AgentSQL::uuid() } 1, 2;
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $ids[0], step => 0, next => ['node'], tasks => [ map { { id => $_, name => "node$_" } } 1 .. 5 ]));
+    $play->session->query("select * from public.save_items($worker, (select json_agg(json_build_object('type', 'task',
+        'd', '$claim->{deployment_id}', 'r', '$claim->{run_id}', 'e', $claim->{epoch}, 'checkpoint_id', '$ids[0]',
+        'task', json_build_object('id', n::text, 'result', json_build_object('x', repeat('x', 4000000))))) from generate_series(1, 5) n))");
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], step => 1), AgentSQL::Play::finish($claim));
+    is_deeply [ sort keys %{ metadata_of($claim->{thread_id}, $ids[1])->{writes} } ], [qw(node1 node2 node3)];
+};
+
 subtest 'a thread record shows the values of its state' => sub {
     my $claim = leased($play->thread);
     $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['q']), AgentSQL::Play::finish($claim));

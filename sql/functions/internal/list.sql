@@ -86,17 +86,20 @@
 \ir threads/read_thread_filter.sql
 
 \ir checkpoints/add_subgraphs.sql
+\ir checkpoints/add_writes.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
 \ir checkpoints/resolve_checkpoint.sql
 \ir checkpoints/insert_checkpoints.sql
 \ir checkpoints/move_head.sql
 \ir checkpoints/render_interrupts.sql
+\ir checkpoints/render_result.sql
 \ir checkpoints/render_state.sql
 \ir checkpoints/render_tasks.sql
 \ir checkpoints/save_checkpoints.sql
 \ir checkpoints/save_tasks.sql
 \ir checkpoints/skip_checkpoints.sql
+\ir checkpoints/was_repeated.sql
 
 \ir snapshots/check_record.sql
 \ir snapshots/compose_delta.sql

@@ -91,6 +91,11 @@ begin
         select o.metadata into v_metadata
           from agent.render_checkpoint_metadata(
                    p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o;
+        if v_filter ? 'writes' then
+            v_metadata := agent.add_writes(
+                p_deployment_id, p_thread_id, v_row.checkpoint_ns, v_row.parent_checkpoint_id, v_row.run_id,
+                v_row.created_at, v_metadata);
+        end if;
         if v_filter is not null and not agent.has_members(v_metadata::jsonb, v_members.scalars, v_members.others) then
             v_others := v_others + 1;
             v_passed := v_passed + octet_length(v_metadata::text);

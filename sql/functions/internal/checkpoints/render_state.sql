@@ -39,7 +39,12 @@ begin
     v_object := json_build_object(
         'next', coalesce(p_row.next, '[]'),
         'tasks', coalesce(v_tasks, '[]'),
-        'metadata', coalesce(p_metadata, '{}'),
+        'metadata', coalesce(case
+            when p_select <> '{}' and 'metadata' <> all (p_select) then p_metadata
+            else agent.add_writes(
+                p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.parent_checkpoint_id, p_row.run_id,
+                p_row.created_at, p_metadata)
+        end, '{}'),
         'created_at', agent.render_time(p_row.created_at),
         'checkpoint_id', p_row.checkpoint_id,
         'parent_checkpoint_id', p_row.parent_checkpoint_id,

@@ -45,8 +45,18 @@ begin
                end
           from up
          cross join lateral (
-                select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.metadata, k.format,
-                       k.state_bytes, k.created_at,
+                select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.format, k.state_bytes,
+                       k.created_at,
+                       -- The rows of the copy have neither the input of a run nor which of several runs that executed
+                       -- the same tasks led to the checkpoint.
+                       case
+                           when k.metadata ->> 'source' = 'input' or agent.was_repeated(
+                               k.deployment_id, k.thread_id, k.parent_checkpoint_id)
+                           then agent.add_writes(
+                               k.deployment_id, k.thread_id, k.checkpoint_ns, k.parent_checkpoint_id, k.run_id,
+                               k.created_at, k.metadata)
+                           else k.metadata
+                       end as metadata,
                        -- With the reports of runs, which are of the source, up to the beginning of the copy.
                        agent.render_tasks(
                            k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks,
