@@ -154,8 +154,8 @@ sub with_body {
 subtest 'a state that the database cannot read is refused' => sub {
     with_body("raise exception 'no';", sub {
         my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
-        is $reply->{code}, 'state_timeout', 'after three failures';
-        ok $sv->wait_log(qr/AGT0375: /), 'the failure is logged';
+        is $reply->{code}, 'state_failed', 'after three failures, of which the code does not speak as of time';
+        ok $sv->wait_log(qr/AGT0375: a request of run \S+ could not be answered: the database refused it;/), 'the log says why';
     });
     with_body(q(return query values ('ok', '{"values":{"a":', null), ('ok', null, null), ('ok', '}}', null);), sub {
         my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));

@@ -27,7 +27,20 @@ sub mend_rollback {
     return sql('alter function agent.discard_run_kept(uuid, uuid, uuid, bigint) rename to discard_run');
 }
 
-# The same for the start line of one run.
+# Has the database refuse to give any run back to the queue.
+my $REQUEUE_TYPES = 'agent.run_queue, boolean, smallint';
+
+sub break_release {
+    sql("alter function agent.requeue_run($REQUEUE_TYPES) rename to requeue_run_kept");
+    return sql("create function agent.requeue_run($REQUEUE_TYPES) returns void language plpgsql as 'begin raise ''no''; end'");
+}
+
+sub mend_release {
+    sql("drop function agent.requeue_run($REQUEUE_TYPES)");
+    return sql("alter function agent.requeue_run_kept($REQUEUE_TYPES) rename to requeue_run");
+}
+
+# Has the start line of one run do what the statement does.
 my $START_TYPES = 'uuid, uuid, uuid, text, integer, smallint';
 
 sub break_start {
@@ -119,9 +132,34 @@ subtest 'a run of a dead worker that cannot be released ends in error, and delay
     wait_status($run, 'error', 180);
     is error_of($run), 'ReleaseTimeoutError', 'the error of the run is ReleaseTimeoutError';
     cmp_ok last_end($small), '<', last_end($run), 'a run that was created later ends before it';
-    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the failure is logged';
+    like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released: it took too long;/, 'the log says why';
     mend_rollback();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
+
+# The death of its runner, or of its worker.
+for my $case ([ AGT0372 => 'run \\S+' ], [ AGT0373 => 'a run of worker \\d+' ]) {
+    my ($id, $what) = @{$case};
+    subtest "a run that the database refuses to release ends in error, which does not speak of time ($id)" => sub {
+        my $sv = TestSupervisor->start($pg, @short_statements);
+        $sv->wait_ready;
+        my $run = $sv->start_run({ do => 'hang' });
+        break_release();
+        if ($id eq 'AGT0373') {
+            $sv->stop('KILL');
+            $sv->launch;
+            $sv->{ended} = 0;
+        }
+        else {
+            kill KILL => $sv->runner_pids;
+        }
+        wait_status($run, 'error', 180);
+        is error_of($run), 'ReleaseFailedError', 'the error of the run is ReleaseFailedError';
+        like run_field($run, "error->>'message'"), qr/refused .* \(AGT0313\)/, 'its message says where the cause is';
+        like $sv->log_text, qr/$id: $what could not be released: the database refused it;/, 'the log says why';
+        mend_release();
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
 
 done_testing;

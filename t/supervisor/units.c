@@ -406,7 +406,7 @@ static agent_supervisor_t *make_failing_worker(apr_pool_t *pool)
     agent_worker_add_dead(&sv->worker, "5", true);
     agent_worker_add_dead(&sv->worker, "6", true);
     sv->worker.dead_limit.current = 1;
-    sv->worker.is_failing_run = true;
+    sv->worker.run_error = agent_fail_run_error(AGENT_FAILURE_TIMEOUT);
     return sv;
 }
 
@@ -422,7 +422,7 @@ static void a_worker_that_deregisters_releases_only_its_own_runs(void **state)
     agent_worker_deregister(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
-    assert_false(sv->worker.is_failing_run);
+    assert_null(sv->worker.run_error);
     assert_true(sv->worker.dead_limit.current > 1);
 }
 
@@ -437,12 +437,12 @@ static void a_dead_worker_in_flight_stays_first(void **state)
     assert_int_equal(sv->worker.dead->nelts, 2);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
-    assert_true(sv->worker.is_failing_run);
+    assert_non_null(sv->worker.run_error);
     assert_int_equal(sv->worker.dead_limit.current, 1);
     /* After the loss of the connection the same statement is sent again. */
     agent_database_close(&sv->second, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");
-    assert_true(sv->worker.is_failing_run);
+    assert_non_null(sv->worker.run_error);
 }
 
 /* ---- start lines ---- */

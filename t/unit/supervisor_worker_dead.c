@@ -58,7 +58,7 @@ static void the_end_of_the_supervisor_gives_up_no_run(void **state)
     f->context.mode = AGENT_MODE_STOPPING;
     agent_worker_deregister(&f->worker);
     fail_often(f);
-    assert_false(f->worker.is_failing_run);
+    assert_null(f->worker.run_error);
     assert_int_equal(f->worker.dead_limit.current, 1);
     assert_int_equal(f->worker.dead->nelts, 1);
     assert_int_equal(f->worker.state, AGENT_WORKER_DEREGISTERING);

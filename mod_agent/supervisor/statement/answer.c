@@ -269,11 +269,20 @@ static void fail_answer(void *part, agent_failure_t failure)
         return;
     }
     agent_report_write(answer->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
-                       "a request of run %.36s could not be answered in time: "
-                       "it is refused",
-                       lease->key.run_id);
-    agent_runner_request_refuse(&answer->runs->requests, lease, "state_timeout",
-                                "The result could not be read in time.");
+                       "a request of run %.36s could not be answered: %s; it "
+                       "is refused",
+                       lease->key.run_id, agent_failure_cause(failure));
+    if (failure == AGENT_FAILURE_TIMEOUT) {
+        agent_runner_request_refuse(&answer->runs->requests, lease,
+                                    "state_timeout",
+                                    "The result could not be read in time.");
+    }
+    else {
+        agent_runner_request_refuse(
+            &answer->runs->requests, lease, "state_failed",
+            "The database could not read the result; the server's error log "
+            "says why (AGT0313).");
+    }
 }
 
 const agent_operation_t agent_answer_operation = {

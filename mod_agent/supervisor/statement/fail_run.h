@@ -5,11 +5,16 @@
 #define AGENT_SUPERVISOR_FAIL_RUN_H
 
 #include "../../db/statement.h"
+#include "failure.h"
 
-/* The error and the message of such a run. */
-#define AGENT_FAIL_RUN_ERROR "ReleaseTimeoutError"
-#define AGENT_FAIL_RUN_MESSAGE                                                 \
-    "The run could not be given back to the queue in time."
+/* The error of such a run. */
+typedef struct agent_fail_run_error_t {
+    const char *name;
+    const char *message;
+} agent_fail_run_error_t;
+
+/* failure: that of the last statement that was to release it. A constant. */
+const agent_fail_run_error_t *agent_fail_run_error(agent_failure_t failure);
 
 /* Parameters: worker, deployment, run, epoch, error, message. */
 extern const agent_statement_t agent_fail_run;

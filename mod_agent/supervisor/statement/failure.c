@@ -9,6 +9,16 @@ bool agent_failure_is_transient(agent_failure_t failure)
     return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
 }
 
+const char *agent_failure_cause(agent_failure_t failure)
+{
+    if (failure == AGENT_FAILURE_TIMEOUT) {
+        return "it took too long";
+    }
+    return failure == AGENT_FAILURE_LOST
+        ? "the connection to the database was lost"
+        : "the database refused it";
+}
+
 /* states: SQLSTATEs or classes, ended by NULL. */
 static bool is_one_of(const char *state, const char *const *states)
 {

@@ -30,6 +30,9 @@ typedef enum agent_failure_t {
 /* Whether the same statement may succeed later: RETRY or SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
+/* Why a statement that is not tried again has failed, for a line of the log. */
+const char *agent_failure_cause(agent_failure_t failure);
+
 /* How the last statement of agent_db_send() failed. */
 agent_failure_t agent_failure_of(const agent_db_t *db);
 

@@ -191,17 +191,20 @@ static void receive_release(void *part, const agent_db_result_t *result)
 }
 
 /* A release that failed alone is tried again after the others. */
-static void count_failure(agent_runs_t *runs, agent_release_t *release)
+static void count_failure(agent_runs_t *runs, agent_release_t *release,
+                          agent_failure_t failure)
 {
     agent_release_ring_t *ring = &runs->releases.waiting;
 
     if (++release->failures == MAX_FAILURES && release->error == NULL) {
+        const agent_fail_run_error_t *error = agent_fail_run_error(failure);
+
         agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
-                           "run %.36s could not be released in time: it ends "
-                           "in error",
-                           release->key.run_id);
-        release->error = AGENT_FAIL_RUN_ERROR;
-        release->reason = AGENT_FAIL_RUN_MESSAGE;
+                           "run %.36s could not be released: %s; it ends in "
+                           "error",
+                           release->key.run_id, agent_failure_cause(failure));
+        release->error = error->name;
+        release->reason = error->message;
         release->failures = 0;
     }
     else if (release->error != NULL) {
@@ -234,7 +237,7 @@ static void fail_release(void *part, agent_failure_t failure)
             release->is_sent = false;
             release->retry_at = agent_database_retry_at(runs->context, failure);
             if (!is_transient && is_alone) {
-                count_failure(runs, release);
+                count_failure(runs, release, failure);
                 return;
             }
         }

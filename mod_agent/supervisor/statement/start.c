@@ -337,8 +337,8 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
 
 /* Why a line was not composed: the error in which its run ends. */
 typedef struct obstacle_t {
+    agent_failure_t failure;
     const char *error;
-    const char *cause;
     const char *message;
 } obstacle_t;
 
@@ -415,7 +415,8 @@ static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
     }
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
                        "the start of run %.36s could not be composed: %s",
-                       lease->key.run_id, obstacle->cause);
+                       lease->key.run_id,
+                       agent_failure_cause(obstacle->failure));
     agent_run_end_fail(runs, lease, "error", obstacle->error,
                        obstacle->message);
     agent_run_end_detach(runs, lease);
@@ -430,14 +431,14 @@ static void keep(agent_runs_t *runs, agent_lease_t *lease,
 static const obstacle_t *find_obstacle(agent_failure_t failure)
 {
     static const obstacle_t slow = {
-        "StartTimeoutError", "it took too long",
+        AGENT_FAILURE_TIMEOUT, "StartTimeoutError",
         "The state that the run starts from could not be read in time."};
     static const obstacle_t lost = {
-        "StartFailedError", "the connection to the database was lost",
+        AGENT_FAILURE_LOST, "StartFailedError",
         "The connection to the database was lost each time when the state that "
         "the run starts from was read."};
     static const obstacle_t refused = {
-        "StartFailedError", "the database refused it",
+        AGENT_FAILURE_OTHER, "StartFailedError",
         "The database refused to read the state that the run starts from; the "
         "server's error log says why (AGT0313)."};
 

@@ -15,6 +15,7 @@
 #include "../base/schedule.h"
 #include "../process/process.h"
 #include "../runner/runs.h"
+#include "fail_run.h"
 #include "notify.h"
 
 /*
@@ -68,8 +69,9 @@ typedef struct agent_worker_t {
     agent_adaptive_limit_t dead_limit;
     /* When the next statement about a dead worker is due. */
     apr_time_t dead_at;
-    /* That statement is fail_run, for a run that cannot be released. */
-    bool is_failing_run;
+    /* Not NULL: that statement is fail_run, for a run that cannot be released,
+     * with this error. */
+    const agent_fail_run_error_t *run_error;
     /* When the last registration or renewal was sent, and when the last one
      * that succeeded. */
     apr_time_t sent_at;

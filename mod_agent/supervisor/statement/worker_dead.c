@@ -11,7 +11,6 @@
 
 #include <apr_strings.h>
 
-#include "fail_run.h"
 #include "release_runs.h"
 
 /* Runs that one statement releases at most. */
@@ -74,15 +73,12 @@ static apr_time_t due_dead(void *part)
 /* Without a run, fail_run ends the one that mark_worker_dead would release
  * first. */
 static apr_status_t send_fail_run(const agent_dead_t *dead,
+                                  const agent_fail_run_error_t *error,
                                   agent_database_t *database,
                                   agent_error_t **err)
 {
-    const char *params[6] = {dead->id,
-                             NULL,
-                             NULL,
-                             NULL,
-                             AGENT_FAIL_RUN_ERROR,
-                             AGENT_FAIL_RUN_MESSAGE};
+    const char *params[6] = {dead->id, NULL,        NULL,
+                             NULL,     error->name, error->message};
 
     return agent_db_send(database->db, &agent_fail_run, params, err,
                          database->scratch);
@@ -101,8 +97,8 @@ static apr_status_t send_dead(void *part, agent_database_t *database,
     const agent_dead_t *dead = get_dead(worker, 0);
     const char *params[3];
 
-    if (worker->is_failing_run) {
-        return send_fail_run(dead, database, err);
+    if (worker->run_error != NULL) {
+        return send_fail_run(dead, worker->run_error, database, err);
     }
     params[0] = dead->id;
     /* The attempt counts when the worker died, not when it deregisters. */
@@ -141,8 +137,8 @@ static void receive_dead(void *part, const agent_db_result_t *result)
 
     agent_release_runs_notify(worker->notify, worker->schedule, result);
     agent_schedule_claim_requeued(worker->schedule);
-    if (worker->is_failing_run) {
-        worker->is_failing_run = false;
+    if (worker->run_error != NULL) {
+        worker->run_error = NULL;
         return;
     }
     report_sweep(worker, count);
@@ -174,8 +170,8 @@ static void fail_dead(void *part, agent_failure_t failure)
     if (agent_failure_is_transient(failure)) {
         return;
     }
-    if (worker->is_failing_run) {
-        worker->is_failing_run = false;
+    if (worker->run_error != NULL) {
+        worker->run_error = NULL;
         postpone_dead(worker);
     }
     else if (worker->dead_limit.current > 1) {
@@ -184,10 +180,11 @@ static void fail_dead(void *part, agent_failure_t failure)
     }
     else if (!is_last(worker)) {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
-                           "a run of worker %s could not be released in "
-                           "time: it ends in error",
-                           get_dead(worker, 0)->id);
-        worker->is_failing_run = true;
+                           "a run of worker %s could not be released: %s; it "
+                           "ends in error",
+                           get_dead(worker, 0)->id,
+                           agent_failure_cause(failure));
+        worker->run_error = agent_fail_run_error(failure);
     }
 }
 
@@ -208,7 +205,7 @@ void agent_worker_deregister(agent_worker_t *worker)
         agent_worker_add_dead(worker, worker->id, false);
         if (!is_marking_dead(worker)) {
             /* These failures were those of another worker. */
-            worker->is_failing_run = false;
+            worker->run_error = NULL;
             agent_adaptive_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
         worker->state = AGENT_WORKER_DEREGISTERING;
