@@ -378,6 +378,7 @@ create table agent.graphs (
     factory        boolean     not null default false,
     has_subgraphs  boolean     not null default true,
     reported_at    timestamptz not null,
+    worker_id      bigint,
     constraint graphs_pkey primary key (deployment_id, graph_id),
     constraint graphs_deployment_fkey foreign key (deployment_id) references agent.deployments
 );
@@ -391,14 +392,13 @@ comment on column agent.graphs.schemas is
     'Object of JSON schemas: input_schema, output_schema, state_schema, config_schema, context_schema; null when '
     'none were reported.';
 comment on column agent.graphs.drawing is 'Object with nodes and edges; null when none was reported.';
-comment on column agent.graphs.error is
-    'Object with error and message when the graph could not be loaded; else null.';
+comment on column agent.graphs.error is 'Object with error and message if it could not be loaded; else null.';
 comment on column agent.graphs.runtime is
     'Object with the language, the library and their versions; null when none was reported.';
-comment on column agent.graphs.factory is
-    'Whether the graph is made for each run, from its config: its assistants differ in schemas and drawing.';
+comment on column agent.graphs.factory is 'Whether it is made for each run: its assistants differ.';
 comment on column agent.graphs.has_subgraphs is 'Whether the graph may have subgraphs.';
 comment on column agent.graphs.reported_at is 'When a runner first reported this content.';
+comment on column agent.graphs.worker_id is 'The worker (a start of a supervisor) whose runners reported it last.';
 
 create table agent.assistants (
     deployment_id  uuid        not null,

@@ -66,6 +66,15 @@ subtest 'a report that is stored already writes nothing' => sub {
     is stored('xmin', 'shop'), $before, 'the row has the transaction that wrote it first';
 };
 
+subtest 'a report of another worker is written once, and stays the content of its time' => sub {
+    my $same = AgentSQL::Session::literal(AgentSQL::encode([ { %SHOP, description => 'sells', schemas => { input_schema => { type => 'object' } },
+        drawing => { nodes => [], edges => [] }, runtime => { language => 'c' } } ]));
+    my $save = sub { return $session->value("select agent.save_graphs('$AgentSQL::DEPLOYMENT', $same, $_[0])") };
+    my $before = stored('reported_at', 'shop');
+    is_deeply [ map { [ $save->($_), stored('worker_id', 'shop') ] } 7, 7, 8, 'null' ], [ [ 1, 7 ], [ 0, 7 ], [ 1, 8 ], [ 0, 8 ] ];
+    is stored('reported_at', 'shop'), $before, 'it is not new';
+};
+
 subtest 'a changed report replaces the stored one' => sub {
     at('12:00:02');
     is report({ %SHOP, error => { error => 'ImportError', message => 'no' } }), 1;

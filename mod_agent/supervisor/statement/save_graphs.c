@@ -39,8 +39,8 @@ static apr_time_t due_save(void *part)
 
 static const agent_statement_t save_graphs = {
     .name = "agent_save_graphs",
-    .params = 2,
-    .sql = "select agent.save_graphs($1, $2)"};
+    .params = 3,
+    .sql = "select agent.save_graphs($1, $2, $3)"};
 
 /* Whether the report goes into the statement. */
 static bool fits(const agent_reported_graph_t *graph,
@@ -66,7 +66,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     agent_save_graphs_t *save = part;
     agent_runner_pool_t *pool = find_next(save);
     agent_graph_table_t *table;
-    const char *params[2];
+    const char *params[3];
     agent_buffer_t items;
 
     if (pool == NULL) {
@@ -88,6 +88,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     save->is_partial = find_next(save) != NULL;
     params[0] = table->deployment_id;
     params[1] = agent_buffer_text(&items);
+    params[2] = save->worker->id;
     return agent_db_send(database->db, &save_graphs, params, err,
                          database->scratch);
 }

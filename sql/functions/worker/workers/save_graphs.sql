@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores what a runner reported about graphs when it started, and creates the system assistants of graphs that
 -- are reported for the first time, or sets their descriptions. A report that is stored already is not written
--- again, so that a supervisor may call it at each start, and several may at the same time.
+-- again, but once for each other worker, so that a supervisor may call it at each start, and several may at the same
+-- time.
 -- p_graphs: an array of objects with graph_id, assistant_id (of the system assistant), description, schemas,
--- drawing, error, runtime, factory and has_subgraphs.
--- Returns: the number of graphs that are new or have changed.
+-- drawing, error, runtime, factory and has_subgraphs. p_worker_id: null: the stored one is kept.
+-- Returns: the number of graphs that are new, have changed, or are of another worker.
 -- Locks:   the rows of these graphs in the order of their keys, then the assistants in theirs.
 create or replace function agent.save_graphs(
     p_deployment_id uuid,
-    p_graphs json
+    p_graphs json,
+    p_worker_id bigint default null
 ) returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off
@@ -27,9 +29,9 @@ begin
     end if;
     insert into agent.graphs as g (
         deployment_id, graph_id, description, schemas, drawing, error, runtime, factory, has_subgraphs,
-        reported_at)
+        reported_at, worker_id)
     select p_deployment_id, r.graph_id, r.description, r.schemas, r.drawing, r.error, r.runtime,
-           coalesce(r.factory, false), coalesce(r.has_subgraphs, true), v_now
+           coalesce(r.factory, false), coalesce(r.has_subgraphs, true), v_now, p_worker_id
       from json_to_recordset(p_graphs) as r (
                graph_id text, description text, schemas json, drawing json, error json, runtime json, factory boolean,
                has_subgraphs boolean)
@@ -41,7 +43,8 @@ begin
                     x.has_subgraphs)
                    is not distinct from
                    (r.description, r.schemas::text, r.drawing::text, r.error::text, r.runtime::text,
-                    coalesce(r.factory, false), coalesce(r.has_subgraphs, true)))
+                    coalesce(r.factory, false), coalesce(r.has_subgraphs, true))
+               and (p_worker_id is null or x.worker_id = p_worker_id))
      order by r.graph_id
         on conflict (deployment_id, graph_id) do update
        set description = excluded.description,
@@ -51,13 +54,23 @@ begin
            runtime = excluded.runtime,
            factory = excluded.factory,
            has_subgraphs = excluded.has_subgraphs,
-           reported_at = excluded.reported_at
+           reported_at = case
+               when (g.description, g.schemas::text, g.drawing::text, g.error::text, g.runtime::text, g.factory,
+                     g.has_subgraphs)
+                    is distinct from
+                    (excluded.description, excluded.schemas::text, excluded.drawing::text, excluded.error::text,
+                     excluded.runtime::text, excluded.factory, excluded.has_subgraphs)
+               then excluded.reported_at
+               else g.reported_at
+           end,
+           worker_id = coalesce(excluded.worker_id, g.worker_id)
      -- A concurrent call stored the same.
      where (g.description, g.schemas::text, g.drawing::text, g.error::text, g.runtime::text, g.factory,
-            g.has_subgraphs)
+            g.has_subgraphs, g.worker_id)
            is distinct from
            (excluded.description, excluded.schemas::text, excluded.drawing::text, excluded.error::text,
-            excluded.runtime::text, excluded.factory, excluded.has_subgraphs);
+            excluded.runtime::text, excluded.factory, excluded.has_subgraphs,
+            coalesce(excluded.worker_id, g.worker_id));
     get diagnostics v_count = row_count;
 
     perform agent.create_system_assistant(p_deployment_id, r.assistant_id, r.graph_id, r.description)
@@ -103,5 +116,5 @@ begin
 end
 $function$;
 
-comment on function agent.save_graphs(uuid, json) is
+comment on function agent.save_graphs(uuid, json, bigint) is
     'Stores what a runner reported about its graphs.';
