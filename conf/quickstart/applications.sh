@@ -133,10 +133,11 @@ find_assistant() {
         perl -MJSON::PP -0777 -ne 'print decode_json($_)->[0]{assistant_id} // ""'
 }
 
-# With a drawing once a runner has imported it.
+# With a drawing once the report of a runner is shown.
 graph_is_served() {
     local id
-    id=$(find_assistant "$1") && [ -n "$id" ] &&
+    was_reported default "$1" &&
+        id=$(find_assistant "$1") && [ -n "$id" ] &&
         curl -fs --max-time 5 "$(server_url)/assistants/$id/graph" | grep -q '"id"'
 }
 

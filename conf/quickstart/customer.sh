@@ -61,7 +61,8 @@ serve_customer() {
 customer_is_served() {
     local key
     read -r _ key <"$RUN_DIR/demo.key"
-    # With a drawing once a runner has reported it.
-    with_key "$key" -fs --max-time 5 "$(server_url)/deployments/demo/assistants/agent/graph" |
-        grep -q '"id"'
+    # With a drawing once the report of a runner is shown.
+    was_reported demo agent &&
+        with_key "$key" -fs --max-time 5 \
+            "$(server_url)/deployments/demo/assistants/agent/graph" | grep -q '"id"'
 }

@@ -62,7 +62,39 @@ define_model() {
     [ -z "$MODEL_KEY" ] || define MODEL_KEY_FILE "$key_file"
 }
 
+# ask_database ARGUMENT...: psql with what stdin has, as superuser.
+ask_database() {
+    "$(pg_config --bindir)/psql" -X -q -At -v ON_ERROR_STOP=1 "$@" \
+        "host=$RUN_DIR/postgres user=postgres dbname=agent"
+}
+
+# Notes when the supervisor that is to be started is the oldest one that counts.
+note_start() {
+    ask_database <<<'select clock_timestamp()' >"$RUN_DIR/started.new" &&
+        mv "$RUN_DIR/started.new" "$RUN_DIR/started"
+}
+
+# was_reported DEPLOYMENT GRAPH: whether a runner since the last start has imported the
+# graph. The API shows reports of earlier starts too, of other code.
+was_reported() {
+    local since
+    since=$(cat "$RUN_DIR/started" 2>/dev/null) || since=-infinity
+    [ "$(ask_database -v deployment="$1" -v graph="$2" -v since="$since" <<'SQL'
+select exists (
+    select
+      from agent.graphs g
+      join agent.deployments d on d.deployment_id = g.deployment_id
+      join agent.workers w on w.worker_id = g.worker_id
+     where d.name = :'deployment'
+       and g.graph_id = :'graph'
+       and g.error is null
+       and w.started_at >= :'since');
+SQL
+    )" = t ]
+}
+
 launch_server() {
+    note_start
     detached "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
         -f "$RUN_DIR/httpd.conf" -k start
 }
@@ -72,6 +104,7 @@ check_server_conf() {
 }
 
 restart_server() {
+    note_start
     detached "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
         -f "$RUN_DIR/httpd.conf" -k graceful
 }

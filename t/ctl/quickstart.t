@@ -77,6 +77,8 @@ restart_server() { echo restart >>"$RUN_DIR/httpd"; }
 server_url() { echo http://127.0.0.1:8123; }
 wait_until() { shift; "$@"; }
 echo 'Define CONF_D "conf.d"' >"$RUN_DIR/httpd.conf"
+# Whether there is a report of the present start.
+ask_database() { cat >"$RUN_DIR/query"; case "$*" in *graph=shop\ *) test -e "$RUN_DIR/stale" && echo f && return ;; esac; echo t; }
 # The search for the assistant of a graph, then its drawing.
 curl() {
     case "$*" in
@@ -162,7 +164,12 @@ my $half = serve($run, qw(old new python));
 is $half->{status}, 0, 'one graph is not served: the other one is';
 like $half->{output}, qr{^    The graph shop is not served; see \Q$run\E/logs/error_log\nserves: shop-js$}m,
     'one graph is not served: the graph is named, and the conversation is held with the other';
-write_file("$run/down.shop-js", '');
+unlink "$run/down.shop" or die "unlink: $!\n";
+write_file("$run/stale", '');
+like serve($run, qw(old new python))->{output}, qr/^    The graph shop is not served; see .*\nserves: shop-js$/m,
+    'a graph of which only a report of an earlier start is shown is not served';
+unlink "$run/stale" or die "unlink: $!\n";
+write_file("$run/down.$_", '') for qw(shop shop-js);
 my $none = serve($run, qw(old new python));
 is $none->{status}, 1, 'no graph is served: the quick start fails';
 like $none->{output}, qr/^    The graph $_ is not served/m, "no graph is served: $_ is named" for qw(shop shop-js);
