@@ -19,6 +19,9 @@ typedef struct ctl_build_t {
     const char *node;
     bool ignores_auth;
     bool prints_schemas;
+    /* Of the import of the graphs: memory in bytes, 0 for no limit; time. */
+    apr_int64_t memory;
+    int timeout_sec;
     /* The lines for httpd.conf, for the record; NULL: none is printed. */
     json_object *lines;
     /* DIRECTORY as it was given, made absolute: its links are not followed. */

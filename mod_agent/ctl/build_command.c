@@ -38,6 +38,12 @@ const ctl_option_t ctl_build_options[] = {
      "installed)"},
     {"runners", "FOLDER", CTL_RUNNERS,
      "the runners (default: those installed with agentctl)"},
+    {"memory", "SIZE", CTL_MEMORY,
+     "memory of the import of the graphs, as\n"
+     "AgentRunnerMemory: 0, or 64M to 1024G (default: 1G)"},
+    {"timeout", "SECONDS", CTL_TIMEOUT,
+     "time for the import of the graphs, 1 to 86400\n"
+     "(default: 300)"},
     {"ignore-auth", NULL, CTL_IGNORE_AUTH,
      "build although langgraph.json has `auth`, which has no\n"
      "effect: httpd decides who may send requests"},
@@ -204,6 +210,61 @@ static const char *keep_links(const char *argument, apr_pool_t *pool)
     return path;
 }
 
+/* Sets *number to that of the text, and *end to what follows its digits.
+ * Returns false if it has none, or more than 9. */
+static bool read_number(apr_int64_t *number, const char **end, const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    *number = apr_atoi64(text);
+    *end = text + digits;
+    return digits > 0 && digits <= 9;
+}
+
+/* Both print what is wrong with the option. */
+
+static bool read_memory(ctl_build_t *build, const char *text)
+{
+    static const char units[] = "MG";
+    const char *unit;
+
+    build->memory = (apr_int64_t)1 << 30;
+    if (text == NULL) {
+        return true;
+    }
+    if (read_number(&build->memory, &unit, text)) {
+        const char *found = *unit != '\0' ? strchr(units, *unit) : NULL;
+
+        if (build->memory == 0 && *unit == '\0') {
+            return true;
+        }
+        if (found != NULL && unit[1] == '\0') {
+            build->memory <<= 20 + 10 * (found - units);
+            if (build->memory >= (apr_int64_t)64 << 20
+                && build->memory <= (apr_int64_t)1 << 40) {
+                return true;
+            }
+        }
+    }
+    ctl_error("--memory: expected 0, or 64M to 1024G, got '%s'", text);
+    return false;
+}
+
+static bool read_timeout(ctl_build_t *build, const char *text)
+{
+    apr_int64_t number = 300;
+    const char *end = "";
+
+    if (text == NULL
+        || (read_number(&number, &end, text) && *end == '\0' && number > 0
+            && number <= 86400)) {
+        build->timeout_sec = (int)number;
+        return true;
+    }
+    ctl_error("--timeout: expected seconds, 1 to 86400, got '%s'", text);
+    return false;
+}
+
 int ctl_build_directory(const ctl_arguments_t *arguments)
 {
     const char *const *text = arguments->text;
@@ -216,6 +277,11 @@ int ctl_build_directory(const ctl_arguments_t *arguments)
 
     if (directory == NULL) {
         ctl_error("%s: %s", arguments->operand, strerror(errno));
+        return CTL_USAGE;
+    }
+    if (!read_memory(&build, text[CTL_MEMORY])
+        || !read_timeout(&build, text[CTL_TIMEOUT])) {
+        free(directory);
         return CTL_USAGE;
     }
     if (arguments->flag[CTL_JSON]) {

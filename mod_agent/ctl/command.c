@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
+#include "../core/sanitizer.h"
 #include "output.h"
 
 /* Bytes of the list of this process's children that are read at once. */
@@ -42,6 +44,14 @@ typedef struct program_t {
 /* Where ctl_command_run() writes the output of programs; NULL: standard output.
  * Set once. */
 static FILE *log_file;
+
+/* Bytes; 0: no limit. */
+static apr_int64_t memory_limit;
+
+void ctl_command_limit_memory(apr_int64_t bytes)
+{
+    memory_limit = bytes;
+}
 
 typedef struct output_t {
     char *bytes;
@@ -89,6 +99,17 @@ static void block_signals(int how)
 
 /* ---- start ---- */
 
+/* For the program that is started next, which inherits it. This process can
+ * raise it again, and so can the program: it is for mistakes. */
+static void limit_memory(rlim_t most)
+{
+    struct rlimit limit = {(rlim_t)memory_limit, most};
+
+    if (memory_limit > 0 && !AGENT_IS_SANITIZED && limit.rlim_cur < most) {
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+}
+
 /* The program is the leader of a process group, so that all of it can be
  * killed, and has no descriptor of this process: one of a terminal could be
  * read from. */
@@ -97,6 +118,7 @@ static int spawn(program_t *program, const char *directory,
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    struct rlimit own;
     sigset_t none;
     int error;
 
@@ -113,8 +135,11 @@ static int spawn(program_t *program, const char *directory,
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    getrlimit(RLIMIT_DATA, &own);
+    limit_memory(own.rlim_max);
     error = posix_spawnp(&program->pid, argv[0], &actions, &attributes,
                          (char *const *)(const void *)argv, environ);
+    setrlimit(RLIMIT_DATA, &own);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;

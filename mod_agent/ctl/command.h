@@ -29,6 +29,11 @@ int ctl_command_signal(void);
  * left are killed, and this process must have no other children.
  */
 
+/* Limits the memory of each program that is started from now on, and of each of
+ * its processes: bytes that are private and writable (RLIMIT_DATA); 0: not.
+ * Under sanitizers it has no effect. */
+void ctl_command_limit_memory(apr_int64_t bytes);
+
 /* Creates the log of the next two, without which they print the output. Returns
  * false if it cannot be created; errno says why. */
 bool ctl_command_open_log(const char *path);

@@ -19,12 +19,14 @@ typedef enum ctl_text_t {
     CTL_EXPIRES,
     CTL_KIND,
     CTL_LOG_DAYS,
+    CTL_MEMORY,
     CTL_NAME,
     CTL_NODE,
     CTL_OVERLAP,
     CTL_PYTHON,
     CTL_RUNNERS,
     CTL_SCOPES,
+    CTL_TIMEOUT,
     CTL_USER,
     CTL_TEXTS
 } ctl_text_t;

@@ -14,9 +14,6 @@
 #include "output.h"
 #include "python.h"
 
-/* Time for all imports. */
-#define CHECK_SEC 300
-
 /* Of one schema in the summary; the names are the application's. */
 #define SUMMARY_NAMES 12
 #define SUMMARY_BYTES 40
@@ -39,6 +36,37 @@ static json_object *parse_report(char *text, apr_pool_t *pool)
         return NULL;
     }
     return agent_json_get(report, "graphs");
+}
+
+/* The graph that was being imported when the program ended, by the last line in
+ * which it says so; NULL: none. Its name is that of langgraph.json, since the
+ * application may write such lines too. */
+static const char *find_importing(const ctl_build_t *build, const char *text)
+{
+    static const char start[] = "{\"type\":\"importing\"";
+    json_object *message = NULL;
+    const char *last = NULL;
+    const char *name;
+    agent_error_t *err;
+
+    for (const char *line = text; line != NULL;) {
+        if (strncmp(line, start, sizeof(start) - 1) == 0) {
+            last = line;
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    if (last == NULL
+        || agent_json_parse(&message, last, strcspn(last, "\n"), &err,
+                            build->pool)
+            != APR_SUCCESS) {
+        return NULL;
+    }
+    name = agent_json_string(message, "graph_id", NULL);
+    return name != NULL
+            && agent_json_get(ctl_manifest_get(build, "graphs"), name) != NULL
+        ? name
+        : NULL;
 }
 
 /* The application writes the report, and may name other graphs. */
@@ -177,6 +205,7 @@ bool ctl_report_has_runner(const ctl_build_t *build)
 
 bool ctl_report_graphs(const ctl_build_t *build)
 {
+    const char *importing;
     const char *const argv[] = {build->application.is_node ? build->node
                                                            : ctl_python_program,
                                 get_runner(build), "--check", NULL};
@@ -186,10 +215,22 @@ bool ctl_report_graphs(const ctl_build_t *build)
     int status;
 
     ctl_step("Importing the graphs");
-    status = ctl_command_read(&text, argv, CHECK_SEC, false, build->pool);
+    ctl_command_limit_memory(build->memory);
+    status = ctl_command_read(&text, argv, build->timeout_sec, false,
+                              build->pool);
+    importing = find_importing(build, text);
     graphs = status >= 0 ? parse_report(text, build->pool) : NULL;
     if (!json_object_is_type(graphs, json_type_object)) {
-        ctl_error("the runner reported no graphs (status %d)", status);
+        if (importing != NULL) {
+            ctl_error("graph %s (%s): its import did not end (status %d; at "
+                      "most %d s and %" APR_INT64_T_FMT " MB, see --timeout "
+                      "and --memory)",
+                      importing, find_path(build, importing), status,
+                      build->timeout_sec, build->memory >> 20);
+        }
+        else {
+            ctl_error("the runner reported no graphs (status %d)", status);
+        }
         return false;
     }
     done = status == 0;

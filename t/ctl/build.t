@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(is_root server_user slurp write_file);
+use AgentTest::Env qw(is_root is_sanitized server_user slurp write_file);
 use Cpanel::JSON::XS;
 use CtlTest qw($top $interpreter $program application as_owner build build_python folder);
 use File::Copy qw(copy);
@@ -87,6 +87,34 @@ for my $case (
     my $got = build_python(application($manifest, %{$files}));
     is $got->{status}, $status, "build: $title: status $status";
     like $got->{output}, $expected, "build: $title: the message says what was expected";
+}
+for my $case (
+    [ 'says that it imports the graph' => 'g', qr/^agentctl: graph g \(\.\/g\.py:graph\): its import did not end \(/m ],
+    [ 'has imported them'              => undef, qr/^agentctl: the runner reported no graphs \(status -1\)$/m ],
+    [ 'names another graph'            => 'x', qr/^agentctl: the runner reported no graphs \(status -1\)$/m ],
+) {
+    my ($title, $graph, $expected) = @{$case};
+    my $got = build_python(application({}, hangs => 1, report => encode_json({ type => 'x' }) . "\n"
+        . qq({"type":"importing","graph_id":"g"}\n{"type":"importing","graph_id":@{[ $graph ? qq("$graph") : 'null' ]}}\n)), '--timeout', 1);
+    is $got->{status}, 1, "build: an import that does not end, and $title: the build fails";
+    like $got->{output}, $expected, "build: an import that does not end, and $title: the message says so";
+    like $got->{output}, qr/took too long/, "build: an import that does not end, and $title: the cause is named";
+}
+my $ended = build_python(application({}, status => 1, report => qq({"type":"importing","graph_id":"g"}\n)));
+like $ended->{output}, qr/^agentctl: graph g .* its import did not end \(status 1;/m, 'build: a graph whose import ends the program is named';
+SKIP: {
+    skip 'no limits under sanitizers', 3 if is_sanitized();
+    for my $case ([ 1_048_576 ], [ 65_536 => '--memory', '64M' ], [ 2_097_152 => '--memory', '2G' ]) {
+        my ($kb, @options) = @{$case};
+        my $folder = application({});
+        build_python($folder, @options);
+        is slurp("$folder/memory"), "$kb\n", "build: the import may have $kb KB of memory";
+    }
+}
+for my $option (qw(--memory=1T --memory=63M --memory=64 --memory=1025G --memory=1Gx --memory= --timeout=0 --timeout=86401 --timeout=1s --timeout=)) {
+    my $got = build_python(application({}), split /=/, $option, 2);
+    is $got->{status}, 2, "build: $option is refused";
+    like $got->{output}, qr/^agentctl: --\w+: expected .*, got '.*'$/m, "build: $option: the message says what was expected";
 }
 is build_python(application({ auth => {} }), '--ignore-auth')->{status}, 0, 'build: --ignore-auth builds an application with auth';
 like build_python(application({ auth => {} }), '--ignore-auth')->{output}, qr/^AgentApplication \S+ \S+ ignore-auth$/m,

@@ -267,7 +267,9 @@ is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|run [-\w]+:
 my $directory = application('node');
 my $output = qx(cd '$directory' && node '${\ program() }' --check 2>/dev/null);
 is $? >> 8, 1, 'check: the status is 1 when a graph cannot be used';
-my $report = decode_json($output);
+my ($importing, $ready_line) = $output =~ /\A(.*\n|)(.*)\n\z/s;
+my $report = decode_json($ready_line);
+like $importing, qr/^\{"type":"importing","graph_id":"broken"\}$/m, 'check: the graph that is being imported is named before';
 is_deeply [ map { $report->{graphs}{$_}{error} ? "$_ fails" : $_ } sort keys %{ $report->{graphs} } ],
     [ 'act', 'broken fails', qw(lost nested steps typed) ], 'check: all graphs are imported';
 is $report->{graphs}{typed}{description}, 'a graph in TypeScript', 'check: descriptions are those of langgraph.json';

@@ -10,7 +10,8 @@ use Test::More;
 
 my $check = check_folder('python', application());
 is $check->{status}, 1, 'check: the status is 1 when a graph cannot be used';
-is $check->{type}, 'ready', 'check: the output is a line ready';
+is $check->{type}, 'ready', 'check: the last line of the output is ready';
+like $check->{lines}, qr/^\{"type":"importing","graph_id":"broken"\}$/m, 'check: the graph that is being imported is named before';
 is $check->{graphs}{broken}{error}{error}, 'RuntimeError', 'check: it has the error of a graph';
 ok $check->{graphs}{counter}{schemas}{input_schema}, 'check: it has the schemas of a graph';
 like $check->{errors}, qr/graph broken cannot be loaded: RuntimeError/, 'check: the log says which graph and why';

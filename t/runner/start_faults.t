@@ -171,7 +171,7 @@ is_deeply [ @{ $ready->{vast} }{qw(schemas error)} ], [ undef, undef ], 'javascr
 like $node_runner->log_text, qr/^graph vast: its schemas are left out: \d+ bytes, more than 500000$/m, 'javascript: the log says so';
 like $node_runner->log_text, qr/^an error that nothing handles: an error without a message$/m,
     'javascript: a rejection that nothing handles does not end the process';
-my $report = decode_json(<$checked>);
+my $report = decode_json((<$checked>)[-1]);
 close $checked and die "--check has found no error\n";
 is $? >> 8, 1, 'javascript: the status of --check is 1 with a graph that waits';
 is_deeply [ $report->{graphs}{good}{error}, $report->{graphs}{imports}{error}{error} ], [ undef, 'TimeoutError' ],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line. Without --check the process speaks the protocol on descriptors 3
-// and 4; with it, it imports all graphs and prints their reports as one line of JSON.
+// and 4; with it, it imports all graphs and prints their reports as the last line, of JSON.
 import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
@@ -39,7 +39,9 @@ async function check(config) {
     process.stdout.write = process.stderr.write.bind(process.stderr);
     const definitions = Object.fromEntries(Object.entries(config.graphs).map(
         ([name, graph]) => [name, { path: pathOf(graph), description: graph?.description ?? null }]));
-    const { reports, runtime } = await loadGraphs(directory, definitions);
+    // For agentctl, if this process does not end by itself.
+    const { reports, runtime } = await loadGraphs(directory, definitions, undefined,
+        (names) => print(`${JSON.stringify({ type: 'importing', graph_id: names.at(-1) ?? null })}\n`));
     const hasFailed = Object.values(reports).some((report) => report.error);
     print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
         () => exitProcess(hasFailed ? SOME_GRAPHS_FAIL : 0));

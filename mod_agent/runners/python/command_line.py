@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import application, jsontext, log, report
 from .bridge import Bridge
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> NoReturn:
     parser = argparse.ArgumentParser(prog="agent-runner-python")
     parser.add_argument("--slots", type=int, default=DEFAULT_SLOTS, help="the largest number of runs at a time")
     parser.add_argument("--check", action="store_true",
-                        help="import the graphs of ./langgraph.json, print their reports as one line of JSON")
+                        help="import the graphs of ./langgraph.json, print their reports as the last line, of JSON")
     options = parser.parse_args(arguments)
     if options.check:
         check()
@@ -36,22 +36,28 @@ def check() -> NoReturn:
     """Exits with 0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read. Does not wait for threads or tasks."""
     # User prints go to standard error.
     out = os.dup(1)
+    output = open(out, "wb", buffering=0)  # pylint: disable=consider-using-with
     os.dup2(2, 1)
     log.install()
 
     def refuse(*_: object) -> NoReturn:
         raise RuntimeError("no run executes")
 
+    def tell(message: dict[str, Any]) -> None:
+        output.write(jsontext.dumps(message, lenient=True) + b"\n")
+
+    def importing(name: str | None) -> None:
+        # For agentctl, if this process does not end by itself.
+        tell({"type": "importing", "graph_id": name})
+
     try:
         found = application.read_config(os.getcwd())
         _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(
-            found, refuse, refuse, Bridge(), lambda _: None, None))
+            found, refuse, refuse, Bridge(), importing, None))
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))
         os._exit(2)
-    line = jsontext.dumps({"type": "ready", "graphs": reports, "runtime": report.runtime()}, lenient=True)
-    with open(out, "wb") as output:
-        output.write(line + b"\n")
+    tell({"type": "ready", "graphs": reports, "runtime": report.runtime()})
     os._exit(1 if any("error" in one for one in reports.values()) else 0)
 
 

@@ -26,14 +26,6 @@ void agent_process_reset_signals(void);
  */
 int agent_process_signal_fd(const int *signals);
 
-/* Whether this build has a sanitizer, which takes several times the memory and
- * most of the address space. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define AGENT_PROCESS_IS_SANITIZED 1
-#else
-#define AGENT_PROCESS_IS_SANITIZED 0
-#endif
-
 /*
  * Closes the descriptors from first to last, with /proc/self/fd where
  * close_range() is missing or not permitted (Linux before 5.9, a seccomp

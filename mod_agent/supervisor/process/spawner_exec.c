@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "../../core/sanitizer.h"
 #include "process.h"
 
 /* Above every descriptor of the runner, so that moving them down is safe. */
@@ -86,7 +87,7 @@ static void limit_memory(apr_int64_t bytes)
 {
     const struct rlimit data = {(rlim_t)bytes, (rlim_t)bytes};
 
-    if (bytes > 0 && !AGENT_PROCESS_IS_SANITIZED
+    if (bytes > 0 && !AGENT_IS_SANITIZED
         && setrlimit(RLIMIT_DATA, &data) != 0) {
         give_up("memory limit");
     }

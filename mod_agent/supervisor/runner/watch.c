@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "../../core/sanitizer.h"
 #include "../process/process.h"
 #include "exit.h"
 #include "log.h"
@@ -75,8 +76,7 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
  */
 bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 {
-    apr_int64_t limit = bytes
-        * (AGENT_PROCESS_IS_SANITIZED ? SANITIZER_FACTOR : 1);
+    apr_int64_t limit = bytes * (AGENT_IS_SANITIZED ? SANITIZER_FACTOR : 1);
 
     return limit > 0 && runner->pid > 0
         && agent_process_resident(runner->pid) > limit;

@@ -95,8 +95,9 @@ sub check_folder {
     my $errors = tempdir(CLEANUP => 1) . '/errors';
     my $output = qx(cd '$folder' && '@{[ $program // $own ]}' '$runner' --check 2>'$errors');
     my $status = $? >> 8;
-    my $ready = $output ? decode_json($output) : {};
-    return { status => $status, errors => slurp($errors), type => $ready->{type}, graphs => $ready->{graphs} // {} };
+    my ($line) = $output =~ /(.*)\n\z/;
+    my $ready = defined $line && $line =~ /"ready"/ ? decode_json($line) : {};
+    return { status => $status, errors => slurp($errors), lines => $output, type => $ready->{type}, graphs => $ready->{graphs} // {} };
 }
 
 1;
