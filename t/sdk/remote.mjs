@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { collect, connect, say, scenario, until } from './tap.mjs';
+import { begun, collect, connect, say, scenario, until } from './tap.mjs';
 
 // Those of the application.
 const require = createRequire(path.join(process.argv[2], 'remote.cjs'));
@@ -21,9 +21,9 @@ function each(name, body) {
     }
 }
 
-// A graph with the remote one as a node, the remote graph, a config.
-function parentOf(graphId, schema = Notes) {
-    const remote = new RemoteGraph({ graphId, url: process.env.AGENT_TEST_URL });
+// A graph with the remote one as a node, the remote graph, a config; options: of the remote graph.
+function parentOf(graphId, schema = Notes, options = {}) {
+    const remote = new RemoteGraph({ graphId, url: process.env.AGENT_TEST_URL, ...options });
     const parent = new StateGraph(schema).addNode('remote', remote).addEdge(START, 'remote')
         .compile({ checkpointer: new MemorySaver() });
     return { parent, remote, config: { configurable: { thread_id: randomUUID() } } };
@@ -71,4 +71,31 @@ each('states', async (t, graph) => {
     t.is(Object.keys((await remote.getGraphAsync()).nodes).sort(), ['__end__', '__start__', 'one', 'three', 'two'], 'its drawing');
     const error = await t.errorOf(parentOf(graph('fail')).parent.invoke({ n: 0 }, config));
     t.ok(String(error?.message).includes('OutOfStockError'), 'an error is the caller\'s, by its name', String(error));
+});
+
+// RemoteGraph itself has no such option: its client adds it to the runs.
+function withStrategy(strategy) {
+    return connect({ onRequest: (url, init) => (init.method === 'POST' && url.pathname.endsWith('/runs/stream')
+        ? { ...init, body: JSON.stringify({ ...JSON.parse(init.body), multitask_strategy: strategy }) } : init) });
+}
+
+each('enqueue', async (t, graph) => {
+    const client = connect();
+    const remoteWith = (strategy) => parentOf(graph('waits'), Notes, { client: withStrategy(strategy) }).remote;
+    const config = { configurable: { thread_id: randomUUID() } };
+    const { thread_id: threadId } = config.configurable;
+    const first = await client.runs.create(threadId, graph('waits'), { input: { n: 3600 }, ifNotExists: 'create' });
+    await begun(client, threadId, first.run_id);
+    const error = await t.errorOf(remoteWith('reject').invoke({ n: 0 }, config));
+    t.ok(String(error?.message).includes('already running'), 'with reject, a busy thread refuses it', String(error));
+    let isOver = false;
+    const waiting = remoteWith('enqueue').invoke({ n: 0 }, config).finally(() => { isOver = true; });
+    const [second] = await until(async () => {
+        const runs = await client.runs.list(threadId);
+        return runs.length === 2 && runs;
+    });
+    t.is([second.multitask_strategy, second.status, isOver], ['enqueue', 'pending', false], 'with enqueue, it waits');
+    await client.runs.cancel(threadId, first.run_id);
+    t.is((await waiting).notes, ['waited'], 'and is executed after the one before it');
+    t.is((await client.runs.get(threadId, first.run_id)).status, 'interrupted', 'which was cancelled');
 });

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RemoteGraph of the library: the graphs of `library/` as nodes of a graph of this process."""
 
+import asyncio
 import operator
 from typing import Annotated, Any
 from uuid import uuid4
@@ -10,8 +11,9 @@ from langgraph.errors import ParentCommand
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.types import Command
+from langgraph_sdk.errors import ConflictError
 from languages import each, goto_of
-from tap import SERVER_URL, connect, say, until
+from tap import SERVER_URL, begun, connect, say, until
 from typing_extensions import TypedDict
 
 
@@ -83,6 +85,27 @@ async def _(t, graph):
     past = await remote.aget_state(history[2].config)
     t.equal([past.values["notes"], past.next], [["one", "two"], ("three",)], "an earlier state")
     t.equal(sorted((await remote.aget_graph()).nodes), ["__end__", "__start__", "one", "three", "two"], "its drawing")
+
+
+@each("RemoteGraph: enqueue")
+async def _(t, graph):
+    _, remote, config = parent_of(graph("waits"))
+    client, thread_id = connect(), config["configurable"]["thread_id"]
+    first = await client.runs.create(thread_id, graph("waits"), input={"n": 3600}, if_not_exists="create")
+    await begun(client, thread_id, first["run_id"])
+    error = await t.raises(ConflictError, remote.ainvoke({"n": 0}, config, multitask_strategy="reject"), "with reject, a busy thread refuses it")
+    t.ok("already running" in str(error), "and says why", error)
+    waiting = asyncio.create_task(remote.ainvoke({"n": 0}, config, multitask_strategy="enqueue"))
+
+    async def are_two():
+        runs = await client.runs.list(thread_id)
+        return runs if len(runs) == 2 else None
+
+    second, _ = await until(are_two)
+    t.equal([second["multitask_strategy"], second["status"], waiting.done()], ["enqueue", "pending", False], "with enqueue, it waits")
+    await client.runs.cancel(thread_id, first["run_id"])
+    t.equal((await waiting)["notes"], ["waited"], "and is executed after the one before it")
+    t.equal((await client.runs.get(thread_id, first["run_id"]))["status"], "interrupted", "which was cancelled")
 
 
 @each("RemoteGraph: commands")
