@@ -3,7 +3,7 @@
 package BenchApplicationChats;
 use strict;
 use warnings;
-use AgentTest::Cost qw(cpu_sec);
+use BenchApplicationPipes qw(cpu_ms);
 use BenchApplications qw(serve bare_ms runner_pids new_thread create_and_join @LANGUAGES);
 use BenchHttp;
 use BenchRuns qw(timed_ms);
@@ -28,10 +28,10 @@ sub thread_bytes {
 sub ten_turns {
     my ($server, $client, $thread, $language) = @_;
     my @runners = runner_pids($language);
-    my ($bytes, $cpu) = (thread_bytes($server, $thread), cpu_sec(@runners));
+    my ($bytes, $cpu) = (thread_bytes($server, $thread), cpu_ms(@runners));
     my $ms = timed_ms(sub { create_and_join($client, $thread, $language) for 1 .. 10 });
     return { bytes => (thread_bytes($server, $thread) - $bytes) / 10, ms => $ms / 10,
-        cpu => 1000 * (cpu_sec(@runners) - $cpu) / 10 };
+        cpu => (cpu_ms(@runners) - $cpu) / 10 };
 }
 
 sub chat {

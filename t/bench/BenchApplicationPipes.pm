@@ -14,13 +14,13 @@ use Exporter 'import';
 use List::Util qw(sum);
 use RunnerTest qw(human new_uuid start_line);
 
-our @EXPORT_OK = qw(runner_ms measure_alone);
+our @EXPORT_OK = qw(cpu_ms runner_ms measure_alone);
 
 # Milliseconds of processor time of all threads so far: of one turn of a chat the ticks
 # of /proc/PID/stat would be too few.
 sub cpu_ms {
-    my ($pid) = @_;
-    return sum(map { (split ' ', slurp($_))[0] } glob "/proc/$pid/task/*/schedstat") / 1e6;
+    my (@pids) = @_;
+    return sum(map { (split ' ', slurp($_))[0] } map { glob "/proc/$_/task/*/schedstat" } @pids) / 1e6;
 }
 
 # The processor time of a run on each of the threads, which may be the same one.
