@@ -128,7 +128,8 @@ is $other->post('/runs', { assistant_id => 'own', input => {} })->{status}, 404,
 wait_for('the failures of the broken one', sub { $server->error_log =~ /AGT0331: runner \d+ ended/ });
 my $waiting = $client->start_run('x', assistant_id => 'never');
 is report_of($client, 'counter')->{directory}, $tools, 'applications: one whose runners end does not stop the others';
-is $client->get_run($waiting)->{status}, 'pending', 'applications: its own runs wait';
+# Its runs wait while it is started again, and end with the fifth failure.
+is $client->join_run($waiting)->{__error__}{error}, 'RunnerStartError', 'applications: a run of one whose runners end is not executed';
 
 # The program of one is replaced by a file that its user may not read, or by none
 # where all have the same user. The next supervisor starts without it.
