@@ -51,7 +51,7 @@ for my $name (sort keys %unusable) {
     my $run = start($name);
     my $error = $client->join_run($run)->{__error__};
     is $error->{error}, 'RunnerStartError', "$name: a run of an application that does not start ends with an error";
-    like $error->{message}, qr/\ANo process of the program of the graph starts \((?:exit status 2|the runner process ended unexpectedly)\): /, "$name: which says why";
+    like $error->{message}, qr/\ANo process of the program of the graph starts \((?:exit status 2|the runner process ended unexpectedly)\): /, "$name: the message says why";
     write_file("$unusable{$name}/late.env", "A=1\n");
 }
 for my $name (sort keys %folder) {
@@ -63,7 +63,7 @@ for my $name (sort keys %folder) {
     my $error = $client->join_run($run{"$name-bad"})->{__error__};
     is $client->get_run($run{"$name-bad"})->{status}, 'error', "$name: a run of the graph that cannot be imported ends";
     is $error->{error}, 'GraphImportError', "$name: with its error";
-    like $error->{message}, qr/ended while they imported the graph: the runner $REASON{$fault}\. /, "$name: which says why";
+    like $error->{message}, qr/ended while they imported the graph: the runner $REASON{$fault}\. /, "$name: the message says why";
     like $server->error_log, qr/AGT0376: .* of deployment default\/\Q$name\E ended while it imported graph $name-bad \(.*\): the graph is not imported again/,
         "$name: the log names the graph";
 }

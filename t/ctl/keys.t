@@ -209,7 +209,7 @@ for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
     my ($synopsis) = $page =~ /^\.Nm\n\.Cm $command\n((?:\.(?:Op|Fl|Ar).*\n)*)/m;
     is join(' ', sort($synopsis =~ /\bFl Fl ([a-z-]+)/g)), join(' ', sort @options), "$command: the manual page has its options";
-    is join(' ', $synopsis =~ /^\.Ar (\S+)/mg), join(' ', $help =~ /^usage: agentctl $command \[OPTION\.\.\.\] (\S+)/mg), "$command: and its argument";
+    is join(' ', $synopsis =~ /^\.Ar (\S+)/mg), join(' ', $help =~ /^usage: agentctl $command \[OPTION\.\.\.\] (\S+)/mg), "$command: the page has the argument of --help";
     is +(run(undef, split(/ /, $command), '--wrong'))[0], 2, "$command: an unknown option has status 2";
 }
 

@@ -25,7 +25,7 @@ for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
         elsif ($end && $line =~ $end) {
             undef $end;
         }
-        push @continued, "$file:$number: $2" if $line =~ /(["'])([\w \/.,-]+: $CONTINUES (?:(?!\1).)*)\1/;
+        push @continued, "$file:$number: $2" if $line =~ /(["'])([\w \/.,\$\{\}-]+: $CONTINUES (?:(?!\1).)*)\1/;
         next if $end;
         # The last argument of a call, or a line of its own.
         push @titles, "$file:$number: $2" if $line =~ /(?:,|\A)\s*(["'])($REFERS (?:(?!\1).)*)\1\s*\)?\s*(?:;|for\b|if\b)/;

@@ -144,7 +144,7 @@ subtest 'the reported length of a start message is that of its state' => sub {
         my ($size, $why) = @_;
         my ($bare) = $play->claim($other, max_bytes => 0);
         is $bare->{start}, undef, "$why: a claim that composes nothing";
-        cmp_ok abs($bare->{state_bytes} - $size), '<', 200, "$why: and reports the length of the state";
+        cmp_ok abs($bare->{state_bytes} - $size), '<', 200, "$why: the length of the state is reported";
         $play->release($other, 'false', $bare);
         my ($claim) = $play->claim($other);
         my $start = AgentSQL::decode($claim->{start});

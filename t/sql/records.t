@@ -1029,7 +1029,7 @@ subtest 'random chats with forks, writes and deletions keep all values, and no o
         is_deeply left_of('checkpoint_snapshots', $thread), [$last], "seed $SEED, round $round: prune leaves the last snapshot";
         is_deeply values_of($thread, $last), $state{$last}, "seed $SEED, round $round: with its values";
         sweep();
-        is orphans($thread), 0, "seed $SEED, round $round: and no other row";
+        is orphans($thread), 0, "seed $SEED, round $round: there is no other row";
     }
 };
 

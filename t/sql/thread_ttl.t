@@ -197,7 +197,7 @@ subtest 'an update with a ttl without minutes ends it: the thread is kept' => su
         my $thread = $play->thread_with('10 min');
         is +($play->api('update_thread', $thread, $title))[0], 'ok', $title;
         is ttl_of($thread), undef, "$title: it has none, nor that of the server";
-        is $session->value("select count(*) from agent.thread_expiries where thread_id = '$thread'"), 0, "$title: nor a time of its end";
+        is $session->value("select count(*) from agent.thread_expiries where thread_id = '$thread'"), 0, "$title: the thread has no time of its end";
         $play->run($thread);
         execute();
         at('23:59:00');
