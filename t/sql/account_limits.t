@@ -323,7 +323,7 @@ subtest 'an account that has stored as many bytes as its limit stores no more by
     ok $bytes > 90_000 && $bytes < 200_000, "$bytes bytes";
     my @full = ('limit_exceeded', 'stored_bytes 50000');
     my %refused = (
-        create_thread => [ AgentSQL::uuid(), 'raise', '{}' ], copy_thread => [ $thread, AgentSQL::uuid(), 'false' ],
+        create_thread => [ AgentSQL::uuid(), 'raise', '{}' ], copy_thread => [ $thread, AgentSQL::uuid(), 'false', undef ],
         update_thread => [ $thread, '{"metadata":{"a":1}}' ], put_item => [$ITEM],
         update_state => [ $thread, AgentSQL::uuid(), 'u1', 10, '{"values":{}}' ],
         create_assistant => [ AgentSQL::uuid(), ['agent'], '{"graph_id":"agent"}' ],
