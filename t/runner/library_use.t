@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Applications qw(folder_of runner_of);
+use AgentTest::Applications qw(folder_of node_application python runner_of);
 use ApplicationTest;
 use PythonRunner ();
 use RecordStore;
@@ -128,22 +128,30 @@ my $POINTS = "from dataclasses import dataclass\n\n\n\@dataclass\nclass Point:\n
 my %EXPORT = (python => { map { $_ => $_ } qw(managed by_access own_store limited deletes hides typed) },
     javascript => { by_access => 'byAccess', own_store => 'ownStore', map { $_ => $_ } qw(limited deletes hides) });
 
-# A runner of the graphs of a language; manifest: more members of langgraph.json.
+# A runner of the graphs of a language, with its newest packages, or for 'python 1.0' with
+# the oldest; manifest: more members of langgraph.json.
 sub runner {
-    my ($language, $manifest, %more) = @_;
+    my ($packages, $manifest, %more) = @_;
+    my ($language, $version) = split / /, $packages;
     my %graphs = map { $_ => "./$FILE{$language}:$EXPORT{$language}{$_}" } keys %{ $EXPORT{$language} };
     my $folder = folder_of($language, { dependencies => ['.'], graphs => \%graphs, %{$manifest} },
         $FILE{$language} => $SOURCE{$language}, $language eq 'python' ? ('points.py' => $POINTS) : ());
-    return ApplicationTest->new(command => [ runner_of($language) ], directory => $folder, graphs => \%graphs, %more);
+    my @command = runner_of($language);
+    if ($version && $language eq 'python') {
+        $command[0] = python($version);
+    }
+    elsif ($version) {
+        unlink "$folder/node_modules" or die "$folder/node_modules: $!\n";
+        symlink node_application("node-$version") . '/node_modules', "$folder/node_modules" or die "symlink: $!\n";
+    }
+    return ApplicationTest->new(command => \@command, directory => $folder, graphs => \%graphs, %more);
 }
 
 sub last_values { return (lines_of('checkpoint', @_))[-1]{values} }
 
-for my $language (sort keys %EXPORT) {
-    my $runner = runner($language, {});
-    my $ready = $runner->{ready}{graphs};
-    is_deeply [ grep { $ready->{$_}{error} } sort keys %{$ready} ], [], "$language: all graphs are ready";
-
+# The purposes with which a factory is called.
+sub check_access {
+    my ($runner, $language, $ready) = @_;
     my $start = RunnerTest::start_line(graph_id => 'by_access', input => { n => 0 });
     $runner->send($start);
     my ($first) = grep { @{ $_->{next} } && $_->{next}[0] ne '__start__' } lines_of('checkpoint', $runner->lines_of_run($start->{run_id}));
@@ -153,10 +161,27 @@ for my $language (sort keys %EXPORT) {
     $runner->send($call);
     my @updated = $runner->lines_of_run($call->{run_id});
     is $updated[-1]{status}, 'success', "$language: a factory is called with the purpose of an update" or diag explain $updated[-1];
-    is_deeply [ map { $_->{id} } grep { $_->{id} !~ /\A__/ } @{ $ready->{by_access}{drawing}{nodes} } ], ['assistants.read'],
+    is_deeply [ map { $_->{id} } grep { $_->{id} !~ /\A__/ } @{ $ready->{drawing}{nodes} } ], ['assistants.read'],
         "$language: a factory is called with the purpose of a report";
+    return;
+}
 
-    $start = RunnerTest::start_line(graph_id => 'own_store', input => { n => 0 });
+for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
+    my $runner = runner($language, {});
+    my $ready = $runner->{ready}{graphs};
+    is_deeply [ grep { $ready->{$_}{error} } sort keys %{$ready} ], [], "$language: all graphs are ready";
+
+    if ($language eq 'python 1.0') {
+        # The langgraph-sdk of that time has no runtime for factories.
+        my $end = ($runner->run(graph_id => 'by_access', input => { n => 0 }))[-1];
+        is_deeply $end->{error}, { error => 'ImportError', message => 'a factory with a runtime needs a langgraph-sdk that has ServerRuntime' },
+            "$language: a run of a factory with a runtime says which package it needs";
+    }
+    else {
+        check_access($runner, $language, $ready->{by_access});
+    }
+
+    my $start = RunnerTest::start_line(graph_id => 'own_store', input => { n => 0 });
     $runner->send($start);
     is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', "$language: a graph that was compiled with a store of its own";
     is_deeply [ map { $_->{op} } grep { $_->{op} eq 'store' } $runner->requests_of($start->{run_id}) ], ['store'], "$language: uses the server's";
@@ -167,7 +192,7 @@ for my $language (sort keys %EXPORT) {
     is $run[-1]{status}, 'success', "$language: a client's replaces it";
 
     @run = $runner->run(graph_id => 'deletes', input => { n => 0 });
-    is_deeply [ $run[-1]{status}, $run[-1]{error}{error} ], [ 'error', $language eq 'python' ? 'NotImplementedError' : 'ValueError' ], "$language: a node cannot delete threads";
+    is_deeply [ $run[-1]{status}, $run[-1]{error}{error} ], [ 'error', $language =~ /python/ ? 'NotImplementedError' : 'ValueError' ], "$language: a node cannot delete threads";
 
     @run = $runner->run(graph_id => 'hides', input => { n => 0 }, stream_modes => ['events']);
     my %names = map { $_->{name} => 1 } events_of('events', @run);
