@@ -163,8 +163,8 @@ subtest 'openid: the person who has logged in at the provider is the user of the
     is user_of($create->(Cookie => $session)), 'dora dora dora', 'login: the user of the run is the subject of the login, and no other member or header';
     is $create->(Cookie => $session, Origin => 'https://elsewhere.example')->{status}, 403, 'login: the session is of no use to a page of another site';
     isnt $create->()->{status}, 200, 'login: without the session there is no run';
-    isnt $create->(Cookie => $session =~ s/=./=x/r)->{status}, 200, 'login: nor with another one';
-    isnt $create->(Authorization => "Bearer $ann")->{status}, 200, 'login: nor with a token of the resource server';
+    isnt $create->(Cookie => $session =~ s/=./=x/r)->{status}, 200, 'login: with the session of nobody there is no run';
+    isnt $create->(Authorization => "Bearer $ann")->{status}, 200, 'login: with a token of the resource server there is no run';
 };
 
 subtest 'openid: a token of another login gives no session' => sub {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Begins the copy of a thread: from then on it counts as a thread of the account, until its rows are swept. An abandoned
--- copy counts too: clients that begin copies and leave would otherwise store far more than their limit.
+-- Begins the copy of a thread: from then on it counts as a thread of the account, until its rows are swept. An
+-- abandoned copy counts too: clients that begin copies and leave would otherwise store far more than their limit.
 -- Returns: the copy; null when the thread does not exist.
 -- Locks:   the new row, then one row of the count of an account with a limit.
 create or replace function agent.begin_copy(
