@@ -18,7 +18,8 @@ use Test::More;
 my $SECRET = 'a-secret-which-the-provider-of-the-tokens-shares-with-httpd';
 my $CLIENT_SECRET = 'a-secret-of-httpd-as-a-client-of-the-provider';
 
-# The provider: this process is its authorization endpoint too, where a person logs in; httpd asks its token endpoint.
+# The provider: this process is its authorization endpoint too, where a person logs in; httpd asks for its metadata and its
+# token endpoint. Only the metadata may name addresses without TLS.
 my $endpoint = IO::Socket::INET->new(Listen => 8, LocalAddr => '127.0.0.1') // die "listen: $!\n";
 my $provider = 'http://127.0.0.1:' . $endpoint->sockport;
 
@@ -31,9 +32,7 @@ OIDCOAuthVerifySharedKeys plain##$SECRET
 OIDCOAuthRemoteUserClaim sub
 OIDCOAuthAcceptTokenAs header
 OIDCCryptoPassphrase "another secret"
-OIDCProviderIssuer https://provider.example
-OIDCProviderAuthorizationEndpoint $provider/authorize
-OIDCProviderTokenEndpoint $provider/token
+OIDCProviderMetadataURL $provider/metadata
 OIDCClientID the-client
 OIDCClientSecret $CLIENT_SECRET
 OIDCIDTokenSignedResponseAlg HS256
@@ -119,19 +118,24 @@ sub parameters_of {
     return map { my ($name, $value) = split /=/, $_, 2; ($name => $value =~ s/%(..)/chr hex $1/ger) } split /&/, $text =~ s/\A[^?]*\?//r;
 }
 
-# The next request to the token endpoint: (its head, its parameters), after answering it with a token.
-sub answer_token_request {
-    my ($claims) = @_;
-    IO::Select->new($endpoint)->can_read(120) or die "httpd has not asked for a token\n";
+# The next request of httpd to the provider, (its head, its parameters), after answering it.
+sub answer_httpd {
+    my ($answer) = @_;
+    IO::Select->new($endpoint)->can_read(120) or die "httpd has not asked the provider\n";
     my $connection = $endpoint->accept // die "accept: $!\n";
     my $request = '';
-    1 while !($request =~ /\r\n\r\n/ && length $' >= ($request =~ /^Content-Length: (\d+)/mi)[0]) && sysread $connection, $request, 65_536, length $request;
-    my $body = encode_json({ access_token => 'x', token_type => 'Bearer',
-        id_token => token({ aud => 'the-client', %{$claims} }, secret => $CLIENT_SECRET) });
+    1 while !is_whole($request) && sysread $connection, $request, 65_536, length $request;
+    my $body = encode_json($answer);
     syswrite $connection, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
     close $connection;
     my ($head, $form) = split /\r\n\r\n/, $request, 2;
     return ($head, parameters_of("?$form"));
+}
+
+sub is_whole {
+    my ($request) = @_;
+    my ($head, $form) = split /\r\n\r\n/, $request, 2;
+    return defined $form && length $form >= ($head =~ /^Content-Length: (\d+)/mi ? $1 : 0);
 }
 
 # httpd's answer to the browser that comes back from the provider, the session that it sets, and the request for a token.
@@ -140,13 +144,19 @@ sub come_back {
     my $socket = $client->connection;
     syswrite $socket, "GET /portal/callback?$query HTTP/1.1\r\nHost: $host\r\nAccept: text/html\r\n"
         . "User-Agent: browser\r\nCookie: $cookies\r\nConnection: close\r\n\r\n";
-    my @asked = answer_token_request($claims);
+    my @asked = answer_httpd({ access_token => 'x', token_type => 'Bearer',
+        id_token => token({ aud => 'the-client', %{$claims} }, secret => $CLIENT_SECRET) });
     my $answer = read_to_end($socket);
     return (parse_response($answer), join('; ', $answer =~ /^Set-Cookie: ([^=]+=[^;\r\n]+)/mgi), @asked);
 }
 
 subtest 'openid: the person who has logged in at the provider is the user of the run' => sub {
-    my $begun = browse('/portal/threads/01900000-0000-7000-8000-000000000000');
+    my $path = '/portal/threads/01900000-0000-7000-8000-000000000000';
+    my $socket = $client->connection;
+    syswrite $socket, "GET $path HTTP/1.1\r\nHost: $host\r\nAccept: text/html\r\nUser-Agent: browser\r\nConnection: close\r\n\r\n";
+    answer_httpd({ issuer => 'https://provider.example', authorization_endpoint => "$provider/authorize", token_endpoint => "$provider/token",
+        response_types_supported => ['code'], token_endpoint_auth_methods_supported => ['client_secret_basic'] });
+    my $begun = parse_response(read_to_end($socket));
     is $begun->{status}, 302, 'login: a browser without a session is sent to the provider';
     like $begun->{headers}{location}, qr{\A\Q$provider\E/authorize\?}, 'login: to its authorization endpoint';
     my %asked = parameters_of($begun->{headers}{location});
@@ -157,7 +167,7 @@ subtest 'openid: the person who has logged in at the provider is the user of the
     is_deeply [ @form{qw(grant_type code)} ], [ 'authorization_code', 'the-code' ], 'login: httpd exchanges the code for a token';
     like $head, qr/^Authorization: Basic \Q@{[ encode_base64("the-client:$CLIENT_SECRET", '') ]}\E\r?$/mi, 'login: as the client that it is';
     is $back->{status}, 302, 'login: the browser gets a session, and is sent to the page that it wanted';
-    like $back->{headers}{location}, qr{/portal/threads/01900000-0000-7000-8000-000000000000\z}, 'login: to that page';
+    like $back->{headers}{location}, qr{\Q$path\E\z}, 'login: to that page';
 
     my $create = sub { return $client->post('/portal/runs', run_body('hello', config => { configurable => { user_id => 'eve' } }), { 'x-user-id' => 'eve', @_ }) };
     is user_of($create->(Cookie => $session)), 'dora dora dora', 'login: the user of the run is the subject of the login, and no other member or header';
