@@ -59,7 +59,7 @@ my @PHRASES = (
     [ qr/\bis obeyed\b/i,              'wins, applies' ],
     [ qr/\bbegins? the time\b/i,       'restarts the time to live' ],
     [ qr/\bspawner_origin\b/,          'spawn_params' ],
-    [ qr/\blanes?\b|_lanes?\b|\blanes?_/i, 'dedicated batch' ],
+    [ qr/(?<![a-z])lanes?(?![a-z])/i, 'dedicated batch' ],
     [ qr/\bis_in_doubt\b|\bdoubt_until\b|\bagent_database_facts_t\b/, 'has_lost_claim, agent_session_info_t' ],
     [ qr/\bctl_say_|\bagent_invitation_/, 'ctl_output_, agent_new_key_' ],
     [ qr/_vouch|vouch_|\bvouch|\bis_unclean\b|\brlr_question_t\b/i, 'attest, has_used_share, pending request' ],

@@ -259,8 +259,7 @@ static void a_checkpoint_waits_2_ms_and_an_end_does_not(void **state)
                     "{\"x\":1}", 7, -1);
     batch = APR_RING_FIRST(&runs->batches.waiting);
     assert_int_equal(batch->due_at, runs->context->now + apr_time_from_msec(2));
-    agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_END,
-                    "{\"x\":1}", 7, -1);
+    add_line(fixture, 0, 100);
     assert_int_equal(batch->due_at, runs->context->now);
 }
 
