@@ -201,6 +201,7 @@
 \ir deletion/delete_run_state.sql
 \ir deletion/delete_runs.sql
 \ir deletion/delete_state.sql
+\ir deletion/delete_state_rows.sql
 \ir deletion/delete_tasks.sql
 \ir deletion/delete_writes.sql
 \ir deletion/discard_checkpoints.sql

@@ -10,10 +10,10 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_left  bigint := p_bytes;
-    v_names text[] := '{}';
-    v_rows  tid[] := '{}';
-    v_row   record;
+    v_left bigint := p_bytes;
+    v_name text;
+    v_rows tid[] := '{}';
+    v_row  record;
 begin
     delete from agent.run_sweeps s
      where s.deployment_id = p_deployment_id
@@ -42,40 +42,17 @@ begin
           from agent.find_state_rows(p_deployment_id, p_thread_id) x
     loop
         exit when v_left <= 0;
+        if v_row.name <> v_name then
+            perform agent.delete_state_rows(v_name, v_rows);
+            v_rows := '{}';
+        end if;
         v_left := v_left - v_row.bytes;
-        v_names := v_names || v_row.name;
+        v_name := v_row.name;
         v_rows := v_rows || v_row.row_id;
     end loop;
-    delete from agent.checkpoints c
-     where c.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'checkpoints'));
-    delete from agent.checkpoint_snapshots s
-     where s.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'checkpoint_snapshots'));
-    delete from agent.checkpoint_writes w
-     where w.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'checkpoint_writes'));
-    delete from agent.checkpoint_blobs b
-     where b.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'checkpoint_blobs'));
-    delete from agent.copied_runs r
-     where r.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'copied_runs'));
-    delete from agent.checkpoint_items i
-     where i.ctid = any (array(
-            select x.row_id
-              from unnest(v_names, v_rows) x (name, row_id)
-             where x.name = 'checkpoint_items'));
+    if v_name is not null then
+        perform agent.delete_state_rows(v_name, v_rows);
+    end if;
     return v_left;
 end
 $function$;
