@@ -234,8 +234,9 @@ static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
         db->backend_pid = 0;
         return true;
     }
-    if (strcmp(state, "57P01") == 0) {
-        /* Terminated before it could commit: a commit is not interrupted. */
+    if (strcmp(state, "57P01") == 0 || strcmp(state, "57P05") == 0) {
+        /* Terminated before it could commit, since a commit is not interrupted;
+         * or before it was read, since the session was idle for too long. */
         db->broken = true;
         return true;
     }

@@ -196,6 +196,14 @@ subtest 'database: settings of a role do not change results' => sub {
     is $there->finish($socket)->{status}, 200, 'database: a request that waited for a lock succeeds with repeatable read';
     unlike slurp($postgres->host . '/postgres.log'), qr/could not serialize/, 'database: no serialization failure with repeatable read';
 
+    # A session may end while its next statement is on the way.
+    sql('create sequence agent.endings; grant usage on sequence agent.endings to public');
+    sql(q{create function agent.end_once() returns trigger language plpgsql set search_path = '' as $$ begin }
+        . q{if nextval('agent.endings') = 1 then raise exception 'idle' using errcode = '57P05'; end if; return new; end $$});
+    sql('create trigger end_once before insert on agent.threads for each row execute function agent.end_once()');
+    is $there->post('/threads', {})->{status}, 200, 'database: a request whose session was ended by idle_session_timeout succeeds';
+    is sql('select last_value from agent.endings'), 2, 'database: its statement was executed again';
+
     # Each child's listener connects on its own.
     my @children = httpd_children($other->httpd_pid);
     wait_for('all listeners to connect', sub { sql("select count(*) from pg_stat_activity where $mine "
