@@ -170,8 +170,7 @@ static void record_use(const attempt_t *attempt)
 }
 
 static apr_status_t ask_database(agent_identity_t *out,
-                                 const attempt_t *attempt,
-                                 const unsigned char *digest)
+                                 const attempt_t *attempt, const char *text)
 {
     agent_key_record_t record = {.is_used = true};
 
@@ -181,7 +180,7 @@ static apr_status_t ask_database(agent_identity_t *out,
     if (!record.is_used) {
         record_use(attempt);
     }
-    agent_key_cache_add(attempt->auth->cache, digest, &record.identity,
+    agent_key_cache_add(attempt->auth->cache, text, &record.identity,
                         agent_key_cache_until(&record.identity));
     *out = record.identity;
     return APR_SUCCESS;
@@ -191,16 +190,10 @@ static apr_status_t ask_database(agent_identity_t *out,
 static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
                            const char *text, int *retry_sec)
 {
-    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
     apr_interval_time_t wait;
 
-    if (!agent_api_key_digest(digest, text, strlen(text))) {
-        return agent_error_set(attempt->err, AGENT_E_INTERNAL, NULL,
-                               "libcrypto cannot compute SHA-256",
-                               attempt->pool);
-    }
-    if (agent_key_cache_find(out, attempt->auth->cache, digest,
-                             attempt->begun_at, attempt->pool)) {
+    if (agent_key_cache_find(out, attempt->auth->cache, text, attempt->begun_at,
+                             attempt->pool)) {
         return APR_SUCCESS;
     }
     if (parse_key(&attempt->key, text, attempt->err, attempt->pool)
@@ -216,7 +209,7 @@ static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
         return agent_error_set(attempt->err, AGENT_E_TOO_MANY_FAILURES, NULL,
                                NULL, attempt->pool);
     }
-    return ask_database(out, attempt, digest);
+    return ask_database(out, attempt, text);
 }
 
 apr_status_t agent_authenticate(const agent_identity_t **out,

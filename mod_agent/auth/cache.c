@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash of verified keys, and a ring in the order in which they were added;
- * see cache.h. */
+/*
+ * A hash of verified keys, and a ring in the order in which they were added;
+ * see cache.h. A key is kept as its mark, SipHash-2-4 under two random secrets
+ * of the process: nothing can be computed from a mark elsewhere, another text
+ * has the same one with a probability of 2^-128, and since nobody knows the
+ * mark of a text, the time of a comparison tells nothing about a key.
+ */
 #include "cache.h"
 
 #include <string.h>
 
+#include <apr_general.h>
 #include <apr_hash.h>
+#include <apr_siphash.h>
 #include <apr_strings.h>
 
 #include "../core/lock.h"
 
+typedef struct mark_t {
+    apr_uint64_t halves[2];
+} mark_t;
+
 typedef struct entry_t {
-    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
+    mark_t mark;
     /* user_id: NULL, or user. */
     agent_identity_t identity;
     char user[AGENT_KEY_USER_SIZE];
@@ -19,9 +30,10 @@ typedef struct entry_t {
 } entry_t;
 
 struct agent_key_cache_t {
+    unsigned char secrets[2][APR_SIPHASH_KSIZE];
     /* Protects the members below; never held during a statement. */
     agent_lock_t *lock;
-    apr_hash_t *by_digest;
+    apr_hash_t *by_mark;
     /* The entries, made when they are first needed: a pool frees none. The
      * next one to be used is the oldest. */
     entry_t **entries;
@@ -41,31 +53,40 @@ apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
                                     apr_pool_t *pool)
 {
     agent_key_cache_t *cache = apr_pcalloc(pool, sizeof(*cache));
+    apr_status_t rv = apr_generate_random_bytes((unsigned char *)cache->secrets,
+                                                sizeof(cache->secrets));
 
     /* The hash allocates when it grows: a pool that only it uses. */
     apr_pool_create(&cache->pool, pool);
-    cache->by_digest = apr_hash_make(cache->pool);
+    cache->by_mark = apr_hash_make(cache->pool);
     cache->entries = apr_pcalloc(pool, (apr_size_t)size * sizeof(entry_t *));
     cache->size = size;
     *out = cache;
-    return agent_lock_create(&cache->lock, pool);
+    return rv == APR_SUCCESS ? agent_lock_create(&cache->lock, pool) : rv;
 }
 
-static entry_t *find_locked(const agent_key_cache_t *cache,
-                            const unsigned char *digest)
+static mark_t compute_mark(const agent_key_cache_t *cache, const char *text)
 {
-    return apr_hash_get(cache->by_digest, digest, AGENT_API_KEY_DIGEST_BYTES);
+    size_t length = strlen(text);
+
+    return (mark_t){{apr_siphash24(text, length, cache->secrets[0]),
+                     apr_siphash24(text, length, cache->secrets[1])}};
+}
+
+static entry_t *find_locked(const agent_key_cache_t *cache, const mark_t *mark)
+{
+    return apr_hash_get(cache->by_mark, mark, sizeof(*mark));
 }
 
 bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
-                          const unsigned char *digest, apr_time_t now,
-                          apr_pool_t *pool)
+                          const char *text, apr_time_t now, apr_pool_t *pool)
 {
+    mark_t mark = compute_mark(cache, text);
     const entry_t *entry;
     bool is_found;
 
     agent_lock_take(cache->lock);
-    entry = find_locked(cache, digest);
+    entry = find_locked(cache, &mark);
     is_found = entry != NULL && now < entry->until;
     if (is_found) {
         *out = entry->identity;
@@ -76,8 +97,7 @@ bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
 }
 
 /* Returns an entry for the key, which is in the hash then. */
-static entry_t *take_locked(agent_key_cache_t *cache,
-                            const unsigned char *digest)
+static entry_t *take_locked(agent_key_cache_t *cache, const mark_t *mark)
 {
     entry_t **place = &cache->entries[cache->next];
 
@@ -85,29 +105,28 @@ static entry_t *take_locked(agent_key_cache_t *cache,
     if (*place == NULL) {
         *place = apr_palloc(cache->pool, sizeof(entry_t));
     }
-    else if (find_locked(cache, (*place)->digest) == *place) {
-        apr_hash_set(cache->by_digest, (*place)->digest,
-                     AGENT_API_KEY_DIGEST_BYTES, NULL);
+    else if (find_locked(cache, &(*place)->mark) == *place) {
+        apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), NULL);
     }
-    memcpy((*place)->digest, digest, AGENT_API_KEY_DIGEST_BYTES);
+    (*place)->mark = *mark;
     /* The key of an entry that the hash has for it would be another one's. */
-    apr_hash_set(cache->by_digest, digest, AGENT_API_KEY_DIGEST_BYTES, NULL);
-    apr_hash_set(cache->by_digest, (*place)->digest, AGENT_API_KEY_DIGEST_BYTES,
-                 *place);
+    apr_hash_set(cache->by_mark, mark, sizeof(*mark), NULL);
+    apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), *place);
     return *place;
 }
 
-void agent_key_cache_add(agent_key_cache_t *cache, const unsigned char *digest,
+void agent_key_cache_add(agent_key_cache_t *cache, const char *text,
                          const agent_identity_t *identity, apr_time_t until)
 {
     size_t length = identity->user_id ? strlen(identity->user_id) : 0;
+    mark_t mark = compute_mark(cache, text);
     entry_t *entry;
 
     if (length >= AGENT_KEY_USER_SIZE) {
         return;
     }
     agent_lock_take(cache->lock);
-    entry = take_locked(cache, digest);
+    entry = take_locked(cache, &mark);
     entry->identity = *identity;
     if (identity->user_id != NULL) {
         memcpy(entry->user, identity->user_id, length + 1);

@@ -33,15 +33,14 @@ apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
 
 /*
  * Finds the owner of a key that is not too old: *out is then a copy, its user
- * in pool. digest: the SHA-256 of the whole key, which is not kept itself. now:
- * of the monotonic clock.
+ * in pool. text: the whole key, which is not kept itself. now: of the monotonic
+ * clock.
  */
 bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
-                          const unsigned char *digest, apr_time_t now,
-                          apr_pool_t *pool);
+                          const char *text, apr_time_t now, apr_pool_t *pool);
 
 /* Keeps a key before the time `until`, instead of what the cache has of it. */
-void agent_key_cache_add(agent_key_cache_t *cache, const unsigned char *digest,
+void agent_key_cache_add(agent_key_cache_t *cache, const char *text,
                          const agent_identity_t *identity, apr_time_t until);
 
 #endif

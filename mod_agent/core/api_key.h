@@ -74,8 +74,8 @@ bool agent_api_key_is_region(const char *text);
 bool agent_api_key_begins_with(const char *text, const char *region);
 
 /*
- * Writes the SHA-256 of a text: of the characters of a secret as PostgreSQL
- * stores it, or of a whole key. False: libcrypto cannot compute it.
+ * Writes the SHA-256 of the characters of a secret, as PostgreSQL stores it.
+ * False: libcrypto cannot compute it.
  */
 bool agent_api_key_digest(unsigned char out[AGENT_API_KEY_DIGEST_BYTES],
                           const char *text, size_t length);

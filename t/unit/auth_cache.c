@@ -3,11 +3,12 @@
 /* Verified keys that a child keeps for a while. */
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../mod_agent/auth/cache.h"
 
-typedef unsigned char digest_t[AGENT_API_KEY_DIGEST_BYTES];
+typedef char text_t[AGENT_API_KEY_SIZE];
 
 static agent_key_cache_t *make_cache(int size, apr_pool_t *pool)
 {
@@ -17,10 +18,9 @@ static agent_key_cache_t *make_cache(int size, apr_pool_t *pool)
     return cache;
 }
 
-static void make_digest(digest_t out, int number)
+static void make_text(text_t out, int number)
 {
-    memset(out, 0, AGENT_API_KEY_DIGEST_BYTES);
-    memcpy(out, &number, sizeof(number));
+    snprintf(out, sizeof(text_t), "ag1_us_sk_%d", number);
 }
 
 static void add(agent_key_cache_t *cache, int number, const char *user_id,
@@ -28,20 +28,20 @@ static void add(agent_key_cache_t *cache, int number, const char *user_id,
 {
     agent_identity_t identity = {.scopes = (unsigned)number,
                                  .user_id = user_id};
-    digest_t digest;
+    text_t text;
 
-    make_digest(digest, number);
-    agent_key_cache_add(cache, digest, &identity, until);
+    make_text(text, number);
+    agent_key_cache_add(cache, text, &identity, until);
 }
 
 static bool has(agent_key_cache_t *cache, int number, apr_time_t now,
                 apr_pool_t *pool)
 {
     agent_identity_t found;
-    digest_t digest;
+    text_t text;
 
-    make_digest(digest, number);
-    if (!agent_key_cache_find(&found, cache, digest, now, pool)) {
+    make_text(text, number);
+    if (!agent_key_cache_find(&found, cache, text, now, pool)) {
         return false;
     }
     assert_int_equal(found.scopes, (unsigned)number);
@@ -61,17 +61,36 @@ static void a_key_is_found_until_its_time(void **state)
     assert_true(has(cache, 1, 199, *state));
 }
 
+static void every_character_of_a_key_counts(void **state)
+{
+    agent_key_cache_t *cache = make_cache(1, *state);
+    agent_identity_t identity = {.user_id = NULL};
+    text_t text;
+
+    memset(text, 'a', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    agent_key_cache_add(cache, text, &identity, 100);
+    for (size_t i = 0; i < sizeof(text) - 1; i++) {
+        text[i] = 'b';
+        assert_false(agent_key_cache_find(&identity, cache, text, 0, *state));
+        text[i] = 'a';
+    }
+    assert_true(agent_key_cache_find(&identity, cache, text, 0, *state));
+    text[sizeof(text) - 2] = '\0';
+    assert_false(agent_key_cache_find(&identity, cache, text, 0, *state));
+}
+
 static void the_identity_that_is_found_is_a_copy(void **state)
 {
     agent_key_cache_t *cache = make_cache(1, *state);
     char user[] = "ann";
     agent_identity_t found;
-    digest_t digest;
+    text_t text;
 
-    make_digest(digest, 1);
+    make_text(text, 1);
     add(cache, 1, user, 100);
     user[0] = 'x';
-    assert_true(agent_key_cache_find(&found, cache, digest, 0, *state));
+    assert_true(agent_key_cache_find(&found, cache, text, 0, *state));
     add(cache, 2, "eve", 100);
     assert_string_equal(found.user_id, "ann");
 }
@@ -129,6 +148,7 @@ int main(void)
         CHECK_TEST(
             an_identity_is_good_until_its_expiry_or_the_time_of_the_cache),
         CHECK_TEST(a_key_is_found_until_its_time),
+        CHECK_TEST(every_character_of_a_key_counts),
         CHECK_TEST(the_identity_that_is_found_is_a_copy),
         CHECK_TEST(the_oldest_key_makes_room_for_a_new_one),
         CHECK_TEST(a_key_with_a_user_that_is_too_long_is_not_kept)};
