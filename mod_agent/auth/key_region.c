@@ -16,13 +16,32 @@
 #include "../http/problem.h"
 #include "../http/router.h"
 
+#define SEPARATORS " \t,"
+
+/* Whether a header has a key at this place. */
+static bool read_key(agent_api_key_t *key, const char *word, size_t length)
+{
+    char text[AGENT_API_KEY_SIZE];
+
+    if (length >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, word, length);
+    text[length] = '\0';
+    if (agent_api_key_parse(key, text) != AGENT_API_KEY_OK) {
+        return false;
+    }
+    key->secret = word + (key->secret - text);
+    return true;
+}
+
 /* Keys of unknown regions are unknown keys. Most keys are of this region, and
  * their checksums take longer to compute. */
-static bool is_foreign(agent_api_key_t *key, const char *text,
+static bool is_foreign(agent_api_key_t *key, const char *word, size_t length,
                        const agent_server_config_t *config)
 {
-    return !agent_api_key_begins_with(text, agent_region_own(config))
-        && agent_api_key_parse(key, text) == AGENT_API_KEY_OK
+    return !agent_api_key_begins_with(word, agent_region_own(config))
+        && read_key(key, word, length)
         && (config->regions->nelts == 0
             || agent_region_find(config, key->region) != NULL);
 }
@@ -32,15 +51,18 @@ static bool is_foreign(agent_api_key_t *key, const char *text,
 static bool find_key(agent_api_key_t *key, const request_rec *r,
                      const char *header, const agent_server_config_t *config)
 {
-    const char *value = apr_table_get(r->headers_in, header);
-    char *rest = value != NULL ? apr_pstrdup(r->pool, value) : NULL;
-    char *state;
-    const char *word = rest != NULL ? apr_strtok(rest, " \t,", &state) : NULL;
+    const char *word = apr_table_get(r->headers_in, header);
+    size_t length = 0;
 
-    while (word != NULL && !is_foreign(key, word, config)) {
-        word = apr_strtok(NULL, " \t,", &state);
+    if (word == NULL) {
+        return false;
     }
-    return word != NULL;
+    do {
+        word += length;
+        word += strspn(word, SEPARATORS);
+        length = strcspn(word, SEPARATORS);
+    } while (length > 0 && !is_foreign(key, word, length, config));
+    return length > 0;
 }
 
 /* For the access log, which is written for the first of several requests:
