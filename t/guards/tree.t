@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The tree: the entries of the top level, a README in each folder, the licence line
-# first, no tabs, no blanks at the end of a line.
+# The tree: the entries of the top level, no backup files, a README in each folder, the
+# licence line first, no tabs, no blanks at the end of a line.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -11,6 +11,8 @@ my %top = map { $_ => 1 } qw(Makefile.apxs mod_agent mod_ratelimit_regional
     sql conf t README.md LICENSE);
 my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() . '/*';
 is "@strangers", '', 'the top level has only the entries of the README';
+
+is join(' ', grep { /(?:\.(?:orig|rej|bak|swp)|~)\z/ } source_files()), '', 'no backup files of editors and patches';
 
 # Folders whose files belong to the folder above; the table of its README has each
 # subject of SQL functions (sql.t).
