@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "../../mod_agent/supervisor/runner/io.h"
 #include "../../mod_agent/supervisor/runner/runs.h"
 
@@ -24,7 +26,7 @@ typedef struct fixture_t {
     agent_lease_t *other;
 } fixture_t;
 
-/* A runner of a pool of its own. */
+/* A runner of a pool, and a deployment, of its own. */
 static inline agent_runner_t *make_runner(agent_runner_table_t *table,
                                           apr_pool_t *pool)
 {
@@ -45,9 +47,13 @@ static inline agent_lease_t *add_lease(agent_runs_t *runs,
                                        agent_runner_t *runner, char digit)
 {
     agent_lease_key_t key = {.epoch = 1};
+    agent_lease_t *lease;
 
     memset(key.run_id, digit, sizeof(key.run_id));
-    return agent_lease_add(&runs->leases, &key, &runner->group);
+    lease = agent_lease_add(&runs->leases, &key, &runner->group);
+    apr_snprintf(lease->deployment_id, sizeof(lease->deployment_id), "%pp",
+                 runner->runner_pool);
+    return lease;
 }
 
 /* A runner with nine runs, and one with a single run. */

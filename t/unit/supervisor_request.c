@@ -19,8 +19,8 @@ static fixture_t *make_requests(apr_pool_t *pool)
 {
     fixture_t *fixture = make_fixture(pool);
 
-    agent_runner_request_init(&fixture->runs->requests,
-                              &fixture->runs->batches.dedicated_bytes, pool);
+    agent_runner_request_init(&fixture->runs->requests, &fixture->runs->batches,
+                              pool);
     for (int i = 0; i < RUNS; i++) {
         agent_runner_request_begin(fixture->leases[i], CHECKPOINT);
     }
@@ -373,6 +373,9 @@ static void long_arguments_are_counted_until_the_reply(void **state)
     assert_null(use_store(fixture, fixture->leases[2], 6000));
     assert_null(use_store(fixture, fixture->other, 7000));
     assert_int_equal(*bytes, 18000);
+    assert_false(agent_backlog_has_share(
+        &fixture->runs->batches, fixture->other->deployment_id,
+        AGENT_BACKLOG_DEDICATED, 0, AGENT_BATCH_MAX_DEDICATED / 2));
     agent_runner_request_reply(queue, fixture->leases[1], "{}", NULL);
     assert_int_equal(*bytes, 13000);
     agent_run_end_set_state(fixture->runs, fixture->leases[2],
@@ -380,6 +383,9 @@ static void long_arguments_are_counted_until_the_reply(void **state)
     assert_int_equal(*bytes, 7000);
     agent_run_end_detach(fixture->runs, fixture->other);
     assert_int_equal(*bytes, 0);
+    assert_true(agent_backlog_has_share(
+        &fixture->runs->batches, fixture->other->deployment_id,
+        AGENT_BACKLOG_DEDICATED, 0, AGENT_BATCH_MAX_DEDICATED));
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
 }
 

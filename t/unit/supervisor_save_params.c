@@ -403,6 +403,7 @@ static void a_run_without_a_deployment_has_null(void **state)
     fixture_t *fixture = make_fixture(pool);
     agent_db_params_t params;
 
+    fixture->leases[0]->deployment_id[0] = '\0';
     add(fixture, 0, AGENT_ITEM_EVENT, EVENT("\"data\":1"));
     params = make(fixture);
     assert_string_equal(show(&params, IDS - 1, pool), "null");

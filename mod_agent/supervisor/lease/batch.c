@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "backlog.h"
 #include "fair_queue.h"
 
 /*
@@ -25,6 +26,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     APR_RING_INIT(&queue->waiting, agent_batch_t, link);
     queue->dedicated = apr_hash_make(context->pool);
     agent_fair_queue_init(queue);
+    agent_backlog_init(queue);
 }
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue)
@@ -39,11 +41,9 @@ bool agent_batch_is_full(const agent_batch_queue_t *queue)
         >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_DEDICATED;
 }
 
-/* The sum that counts the bytes of a batch. */
-static apr_size_t *find_sum(agent_batch_queue_t *queue,
-                            const agent_batch_t *batch)
+static agent_backlog_kind_t kind_of(const agent_batch_t *batch)
 {
-    return batch->is_dedicated ? &queue->dedicated_bytes : &queue->shared_bytes;
+    return batch->is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
 }
 
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
@@ -130,13 +130,27 @@ static void leave_dedicated(agent_batch_queue_t *queue,
     }
 }
 
+/* The lines of the batch are no longer counted. */
+static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
+{
+    apr_hash_index_t *at;
+
+    for (at = apr_hash_first(batch->pool, batch->runs); at != NULL;
+         at = apr_hash_next(at)) {
+        const agent_batch_run_t *run = apr_hash_this_val(at);
+
+        agent_backlog_remove(queue, run->deployment_id, kind_of(batch),
+                             run->line_bytes);
+    }
+}
+
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     if (batch->is_dedicated) {
         leave_dedicated(queue, batch);
         agent_fair_queue_leave(queue, batch);
     }
-    *find_sum(queue, batch) -= agent_buffer_length(&batch->text);
+    uncount(queue, batch);
     APR_RING_REMOVE(batch, link);
     apr_pool_destroy(batch->pool);
 }
@@ -198,16 +212,7 @@ static agent_batch_t *open_shared(agent_batch_queue_t *queue)
 static agent_batch_t *find_dedicated(const agent_batch_queue_t *queue,
                                      const char *run_id)
 {
-    return apr_hash_count(queue->dedicated) > 0
-        ? apr_hash_get(queue->dedicated, run_id, 36)
-        : NULL;
-}
-
-static bool needs_dedicated(const agent_batch_queue_t *queue,
-                            const agent_lease_t *lease, apr_size_t length)
-{
-    return length > AGENT_BATCH_LONG_LINE || lease->is_refused
-        || find_dedicated(queue, lease->key.run_id) != NULL;
+    return apr_hash_get(queue->dedicated, run_id, 36);
 }
 
 /* The batch to which an item of that length of that run is added. */
@@ -215,7 +220,8 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
                                 const agent_lease_t *lease, apr_size_t length)
 {
     const char *run_id = lease->key.run_id;
-    bool is_dedicated = needs_dedicated(queue, lease, length);
+    bool is_dedicated = agent_backlog_find_kind(queue, lease, length)
+        == AGENT_BACKLOG_DEDICATED;
     agent_batch_t *batch = is_dedicated ? find_dedicated(queue, run_id)
                                         : last_shared(queue);
 
@@ -262,7 +268,8 @@ static void append_item(agent_batch_queue_t *queue, agent_batch_t *batch,
     item->offset = agent_buffer_length(&batch->text);
     agent_buffer_append(&batch->text, text, from->length);
     agent_buffer_append(&batch->text, "\n", 1);
-    *find_sum(queue, batch) += item->length + 1;
+    agent_backlog_add(queue, run->deployment_id, kind_of(batch),
+                      item->length + 1);
 }
 
 /* When a batch with an item of that kind is due. */

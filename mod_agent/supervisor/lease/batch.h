@@ -23,11 +23,6 @@
 #define AGENT_BATCH_LONG_LINE       ((apr_size_t)64 * 1024)
 /* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
-/* Limits of all shared batches and of all dedicated ones. No runner is read
- * while the shared batches, or both together, are at their limit (a batch that
- * is split becomes dedicated ones). */
-#define AGENT_BATCH_MAX_SHARED    ((apr_size_t)32 * 1024 * 1024)
-#define AGENT_BATCH_MAX_DEDICATED ((apr_size_t)64 * 1024 * 1024)
 
 /* METADATA begins an attempt, not urgent; FAILURE is an end by this worker. */
 typedef enum agent_item_kind_t {
@@ -102,9 +97,12 @@ typedef struct agent_batch_queue_t {
     apr_hash_t *dedicated;
     /* Of deployments and runs; those to be used again. */
     APR_RING_HEAD(agent_share_ring_t, agent_share_t) shares, free_shares;
-    /* Bytes of the shared batches; of dedicated ones and long arguments. */
+    /* Bytes of the shared batches; of dedicated ones and long arguments;
+     * reserved as credit. And those of each deployment (backlog.h). */
     apr_size_t shared_bytes;
     apr_size_t dedicated_bytes;
+    apr_size_t credit_bytes;
+    struct agent_backlog_table_t *backlogs;
     /* When a shared batch was sent last (core/clock.h). */
     apr_time_t sent_at;
 } agent_batch_queue_t;

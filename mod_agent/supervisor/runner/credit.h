@@ -19,7 +19,7 @@
 #ifndef AGENT_SUPERVISOR_CREDIT_H
 #define AGENT_SUPERVISOR_CREDIT_H
 
-#include "../lease/batch.h"
+#include "../lease/backlog.h"
 #include "../lease/lease.h"
 #include "runner.h"
 

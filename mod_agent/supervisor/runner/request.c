@@ -12,9 +12,9 @@ static const char *const op_names[AGENT_RUNNER_REQUEST_OPS] = {
     "checkpoint.delta", "blob.get",       "store"};
 
 void agent_runner_request_init(agent_runner_request_queue_t *queue,
-                               apr_size_t *long_bytes, apr_pool_t *pool)
+                               agent_batch_queue_t *batches, apr_pool_t *pool)
 {
-    queue->long_bytes = long_bytes;
+    queue->batches = batches;
     queue->pool = pool;
     APR_RING_INIT(&queue->classes, agent_runner_request_class_t, link);
 }
@@ -50,9 +50,11 @@ static void enter_queue(agent_runner_request_queue_t *queue,
 }
 
 /* The line of the request is not kept. */
-static void keep_args(agent_runner_request_queue_t *queue,
-                      agent_runner_request_t *request, const agent_line_t *line)
+static void keep_args(agent_runner_request_queue_t *queue, agent_lease_t *lease,
+                      const agent_line_t *line)
 {
+    agent_runner_request_t *request = &lease->request;
+
     if (request->op == AGENT_RUNNER_REQUEST_STATE || line->args_length == 0) {
         return;
     }
@@ -61,7 +63,8 @@ static void keep_args(agent_runner_request_queue_t *queue,
                                    line->args_length);
     if (line->args_length > AGENT_RUNNER_REQUEST_MAX_ARGS) {
         request->long_bytes = line->args_length;
-        *queue->long_bytes += request->long_bytes;
+        agent_backlog_add(queue->batches, lease->deployment_id,
+                          AGENT_BACKLOG_DEDICATED, request->long_bytes);
     }
 }
 
@@ -83,7 +86,7 @@ static void start_waiting(agent_runner_request_queue_t *queue,
     memcpy(request->cursor, line->cursor, line->cursor_length);
     request->cursor[line->cursor_length] = '\0';
     request->after = reads_records(request) ? lease->records.sent : 0;
-    keep_args(queue, request, line);
+    keep_args(queue, lease, line);
     agent_runner_request_save(queue, lease);
 }
 
@@ -132,7 +135,8 @@ static void stop_waiting(agent_runner_request_queue_t *queue,
     if (request->pool != NULL) {
         apr_pool_destroy(request->pool);
     }
-    *queue->long_bytes -= request->long_bytes;
+    agent_backlog_remove(queue->batches, lease->deployment_id,
+                         AGENT_BACKLOG_DEDICATED, request->long_bytes);
     request->long_bytes = 0;
     request->pool = NULL;
     request->args = NULL;

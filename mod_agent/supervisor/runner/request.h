@@ -17,6 +17,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_REQUEST_H
 #define AGENT_SUPERVISOR_RUNNER_REQUEST_H
 
+#include "../lease/backlog.h"
 #include "../lease/lease.h"
 #include "protocol.h"
 #include "runner.h"
@@ -30,15 +31,14 @@ typedef struct agent_runner_request_classes_t agent_runner_request_classes_t;
 typedef struct agent_runner_request_queue_t {
     /* Runners of which a run waits; the next one to be served is first. */
     agent_runner_request_classes_t classes;
-    /* The sum that long arguments are counted in. */
-    apr_size_t *long_bytes;
+    /* Long arguments are counted with dedicated batches. */
+    agent_batch_queue_t *batches;
     apr_pool_t *pool;
 } agent_runner_request_queue_t;
 
-/* long_bytes: of dedicated batches (../lease/batch.h). pool: for the arguments
- * of requests that wait, each in a pool below it. */
+/* pool: for the arguments of requests that wait, each in a pool below it. */
 void agent_runner_request_init(agent_runner_request_queue_t *queue,
-                               apr_size_t *long_bytes, apr_pool_t *pool);
+                               agent_batch_queue_t *batches, apr_pool_t *pool);
 
 /* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
 void agent_runner_request_begin(agent_lease_t *lease,

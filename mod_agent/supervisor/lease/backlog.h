@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of output that are not committed, and who may add more. A
+ * deployment has at most half of the room that the others leave, and a run at
+ * most half of what the other runs of its deployment leave of that: so there is
+ * always room for one that has little, whatever another one sends. Without any
+ * bytes of its own a deployment, or a run of one, may add a line of any length.
+ */
+#ifndef AGENT_SUPERVISOR_BACKLOG_H
+#define AGENT_SUPERVISOR_BACKLOG_H
+
+#include "batch.h"
+
+/* Limits of all shared batches, and of all dedicated ones with the credit for
+ * them. No runner is read while the shared batches, or both together, are at
+ * their limit (a batch that is split becomes dedicated ones). */
+#define AGENT_BATCH_MAX_SHARED    ((apr_size_t)32 * 1024 * 1024)
+#define AGENT_BATCH_MAX_DEDICATED ((apr_size_t)64 * 1024 * 1024)
+
+/* Lines in shared batches; lines in dedicated ones and long arguments; credit,
+ * which reserves room in dedicated ones. */
+typedef enum agent_backlog_kind_t {
+    AGENT_BACKLOG_SHARED,
+    AGENT_BACKLOG_DEDICATED,
+    AGENT_BACKLOG_CREDIT
+} agent_backlog_kind_t;
+#define AGENT_BACKLOG_KINDS 3
+
+void agent_backlog_init(agent_batch_queue_t *queue);
+
+/* The deployment has that many bytes more, or fewer. */
+void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
+                       agent_backlog_kind_t kind, apr_size_t bytes);
+void agent_backlog_remove(agent_batch_queue_t *queue, const char *deployment_id,
+                          agent_backlog_kind_t kind, apr_size_t bytes);
+
+/* Where a line of that length (without its newline) of the run is added, SHARED
+ * or DEDICATED: there while the run has dedicated batches. */
+agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
+                                             const agent_lease_t *lease,
+                                             apr_size_t length);
+
+/* Whether the deployment may add that many bytes to shared or to dedicated
+ * batches, by a run that has run_bytes there; 0: that has none. */
+bool agent_backlog_has_share(const agent_batch_queue_t *queue,
+                             const char *deployment_id,
+                             agent_backlog_kind_t kind, apr_size_t run_bytes,
+                             apr_size_t bytes);
+
+/* The same for dedicated batches, if the deployment had no credit. */
+bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
+                                            const char *deployment_id,
+                                            apr_size_t bytes);
+
+/* Whether the deployment would have less than half of its share of dedicated
+ * batches with that many bytes more, if no deployment had credit. */
+bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
+                                const char *deployment_id, apr_size_t bytes);
+
+/* The next room of the deployment in dedicated batches is for a run that waits:
+ * until the next call of agent_backlog_begin_turn(). It must have some bytes.
+ */
+void agent_backlog_take_room(agent_batch_queue_t *queue,
+                             const char *deployment_id);
+bool agent_backlog_is_room_taken(const agent_batch_queue_t *queue,
+                                 const char *deployment_id);
+void agent_backlog_begin_turn(agent_batch_queue_t *queue);
+
+#endif

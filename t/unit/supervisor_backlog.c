@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
+/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
+/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
+/* The bytes of each deployment, and its share; see supervisor/lease/backlog.h.
+ */
+#include "supervisor_fixture.h"
+
+#define MB ((apr_size_t)1024 * 1024)
+
+static agent_batch_queue_t *make_queue(apr_pool_t *pool)
+{
+    return &make_fixture(pool)->runs->batches;
+}
+
+/* The megabytes that the deployment may have in all. */
+static int find_share(agent_batch_queue_t *queue, const char *deployment_id,
+                      agent_backlog_kind_t kind)
+{
+    apr_size_t added = 0;
+
+    while (agent_backlog_has_share(queue, deployment_id, kind, 0, MB)) {
+        agent_backlog_add(queue, deployment_id, kind, MB);
+        added += MB;
+    }
+    return (int)(added / MB);
+}
+
+static void a_deployment_has_half_of_the_room_that_the_others_leave(
+    void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    assert_int_equal(find_share(queue, "a", AGENT_BACKLOG_DEDICATED), 32);
+    assert_int_equal(find_share(queue, "b", AGENT_BACKLOG_DEDICATED), 16);
+    assert_int_equal(find_share(queue, "c", AGENT_BACKLOG_DEDICATED), 8);
+    assert_int_equal(find_share(queue, "a", AGENT_BACKLOG_SHARED), 16);
+    assert_int_equal(find_share(queue, "b", AGENT_BACKLOG_SHARED), 8);
+    /* It grows when others have less. */
+    agent_backlog_remove(queue, "a", AGENT_BACKLOG_DEDICATED, 32 * MB);
+    assert_true(agent_backlog_has_share(queue, "b", AGENT_BACKLOG_DEDICATED, 0,
+                                        12 * MB));
+    assert_false(agent_backlog_has_share(queue, "b", AGENT_BACKLOG_DEDICATED, 0,
+                                         13 * MB));
+}
+
+static void a_deployment_without_output_may_add_any_line(void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    for (char name[] = "a"; name[0] < 'z'; name[0]++) {
+        find_share(queue, name, AGENT_BACKLOG_DEDICATED);
+    }
+    assert_true(agent_backlog_has_share(queue, "z", AGENT_BACKLOG_DEDICATED, 0,
+                                        8 * MB));
+    agent_backlog_add(queue, "z", AGENT_BACKLOG_DEDICATED, 8 * MB);
+    assert_false(
+        agent_backlog_has_share(queue, "z", AGENT_BACKLOG_DEDICATED, 0, 1));
+}
+
+static void a_run_has_half_of_what_the_other_runs_of_its_deployment_leave(
+    void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    agent_backlog_add(queue, "a", AGENT_BACKLOG_DEDICATED, 15 * MB);
+    assert_true(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED,
+                                        15 * MB, MB));
+    assert_false(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED,
+                                         15 * MB, MB + 1));
+    /* Of which the others have 10 MB. */
+    assert_true(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED,
+                                        5 * MB, 6 * MB));
+    assert_false(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED,
+                                         5 * MB, 6 * MB + 1));
+    assert_true(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED, 0,
+                                        17 * MB));
+}
+
+static void credit_counts_as_what_it_reserves(void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    agent_backlog_add(queue, "a", AGENT_BACKLOG_DEDICATED, 4 * MB);
+    agent_backlog_add(queue, "a", AGENT_BACKLOG_CREDIT, 25 * MB);
+    assert_false(agent_backlog_has_share(queue, "a", AGENT_BACKLOG_DEDICATED, 0,
+                                         4 * MB));
+    assert_true(agent_backlog_has_share_without_credit(queue, "a", 28 * MB));
+    assert_false(
+        agent_backlog_has_share_without_credit(queue, "a", 28 * MB + 1));
+    assert_int_equal(find_share(queue, "b", AGENT_BACKLOG_DEDICATED), 17);
+}
+
+static void output_of_others_leaves_half_of_a_share_free(void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    find_share(queue, "a", AGENT_BACKLOG_DEDICATED);
+    assert_false(agent_backlog_is_half_free(queue, "a", 0));
+    assert_true(agent_backlog_is_half_free(queue, "b", 8 * MB - 1));
+    assert_false(agent_backlog_is_half_free(queue, "b", 8 * MB));
+    queue->dedicated_bytes += AGENT_BATCH_MAX_DEDICATED;
+    assert_true(agent_backlog_is_half_free(queue, "b", 0));
+}
+
+static bool has_all_room(const agent_batch_queue_t *queue,
+                         const agent_lease_t *lease, agent_backlog_kind_t kind)
+{
+    return agent_backlog_has_share(queue, lease->deployment_id, kind, 0,
+                                   100 * MB);
+}
+
+static void output_is_counted_until_its_batch_is_dropped(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    const agent_lease_t *lease = fixture->leases[0];
+
+    add_line(fixture, 0, 1000);
+    add_line(fixture, 1, 1000);
+    add_long_line(fixture, 2);
+    agent_batch_add(queue, fixture->other, AGENT_ITEM_END, "{}", 2, -1);
+    assert_false(has_all_room(queue, lease, AGENT_BACKLOG_SHARED));
+    assert_false(has_all_room(queue, lease, AGENT_BACKLOG_DEDICATED));
+    assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_SHARED));
+    assert_true(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
+    /* Lines of a batch that is split move to dedicated ones. */
+    agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    assert_true(has_all_room(queue, lease, AGENT_BACKLOG_SHARED));
+    assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
+    assert_int_equal(queue->shared_bytes, 0);
+    assert_int_equal(queue->dedicated_bytes,
+                     1001 + 1001 + AGENT_BATCH_LONG_LINE + 2 + 3);
+    agent_batch_clear(queue);
+    assert_int_equal(queue->dedicated_bytes, 0);
+    assert_true(has_all_room(queue, lease, AGENT_BACKLOG_DEDICATED));
+    assert_true(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
+}
+
+static void room_is_taken_for_one_turn(void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    agent_backlog_add(queue, "a", AGENT_BACKLOG_DEDICATED, 1);
+    agent_backlog_add(queue, "b", AGENT_BACKLOG_DEDICATED, 1);
+    assert_false(agent_backlog_is_room_taken(queue, "a"));
+    agent_backlog_take_room(queue, "a");
+    assert_true(agent_backlog_is_room_taken(queue, "a"));
+    assert_false(agent_backlog_is_room_taken(queue, "b"));
+    agent_backlog_begin_turn(queue);
+    assert_false(agent_backlog_is_room_taken(queue, "a"));
+    /* The memory of one without bytes is used again. */
+    agent_backlog_take_room(queue, "a");
+    agent_backlog_remove(queue, "a", AGENT_BACKLOG_DEDICATED, 1);
+    agent_backlog_add(queue, "c", AGENT_BACKLOG_DEDICATED, 1);
+    assert_false(agent_backlog_is_room_taken(queue, "c"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_deployment_has_half_of_the_room_that_the_others_leave),
+        CHECK_TEST(a_deployment_without_output_may_add_any_line),
+        CHECK_TEST(
+            a_run_has_half_of_what_the_other_runs_of_its_deployment_leave),
+        CHECK_TEST(credit_counts_as_what_it_reserves),
+        CHECK_TEST(output_of_others_leaves_half_of_a_share_free),
+        CHECK_TEST(output_is_counted_until_its_batch_is_dropped),
+        CHECK_TEST(room_is_taken_for_one_turn),
+    };
+
+    return CHECK_RUN(tests);
+}
