@@ -17,7 +17,7 @@ my $pg = start_cluster();
 # The input of a run that sends 7 MB when the gate is opened.
 sub large_output { my ($gate, %more) = @_; return { do => 'gate', path => $gate, bytes => 7_000_000, %more } }
 
-subtest 'runs end while 42 MB of output of others wait for a lock' => sub {
+subtest 'runs end while output of megabytes of others waits for a lock' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
@@ -82,7 +82,7 @@ subtest 'a runner that sends 512 KB of a run without credit is not read until so
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'no runner is read while 32 MB of short lines wait for the database' => sub {
+subtest 'a runner is not read while 16 MB of short lines of its deployment wait for the database' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
@@ -91,13 +91,14 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
         my $lock = hold_output($gate, @runs);
-        $sv->wait_log(qr/AGT0345: 3\d MB of output wait for the database/);
+        $sv->wait_log(qr/AGT0354: 1[56]\d{3} KB of output wait for the database/);
         release_lock($lock);
         wait_all_final('success', @runs);
     });
     cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has only a part of the output in memory');
     is sql('select count(*) from agent.run_events where run_id in (' . quoted(@runs) . ") and event = 'custom'"),
         @runs * 4001, 'all events are saved at the end';
+    unlike $sv->log_text, qr/AGT0345/, 'runners of other deployments are read';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Wait;
+use File::Temp;
 use Test::More;
 use TestSupervisor;
 
@@ -68,10 +69,10 @@ sub start_with_runners {
     return $sv;
 }
 
-subtest 'credit: a runner sends a line of 8 MB while eight others hold credit for all room' => sub {
-    my $sv = start_with_runners(9, timing_ms => $PATIENT);
+subtest 'credit: a runner sends a line of 8 MB while four others hold credit for all room of their deployment' => sub {
+    my $sv = start_with_runners(5, timing_ms => $PATIENT);
     my @silent;
-    for (1 .. 8) {
+    for (1 .. 4) {
         # Each run goes to a runner that has none.
         push @silent, $sv->start_run({ do => 'reserve' });
         wait_events('its credit', 3, $silent[-1]);
@@ -79,7 +80,7 @@ subtest 'credit: a runner sends a line of 8 MB while eight others hold credit fo
     my $large = create_run({ do => 'send_large' });
     $sv->wake;
     wait_status($large, 'success');
-    is scalar(grep { status_of($_) eq 'pending' } @silent), 8, 'the eight runs with credit have not ended';
+    is scalar(grep { status_of($_) eq 'pending' } @silent), 4, 'the four runs with credit have not ended';
     unlike $sv->log_text, qr/AGT0354/, 'every runner is always read';
     stop_supervisor($sv);
 };
@@ -118,6 +119,33 @@ subtest 'credit: a run that waits for its own output holds no line of another ru
     my $small = $sv->start_run({ do => 'noop' });
     wait_status($small, 'success');
     unlike $sv->log_text, qr/AGT0354/, 'the runner is always read';
+    release_lock($lock);
+    stop_supervisor($sv);
+};
+
+subtest 'a run sends 100 KB while eight runs of another deployment send, without credit, more than there is room for' => sub {
+    my $flood = sql("select agent.ensure_deployment('flood')");
+    # A run whose output is locked delays others by one attempt, of 4 s.
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, graphs => { agent => {}, 'flood/agent' => {} }, runners => 9,
+        pools => { flood => { runner => scripted_runner('hostile_runner.pl'), slots => 1 } },
+        timing_ms => { ping_interval => 3_600_000, statement => 2000 });
+    $sv->wait_runners(2);
+    my $file = File::Temp->new(DIR => '/tmp');
+    print {$file} '{"type":"event","run_id":"@RUN@","epoch":@EPOCH@,"event":"custom","data":"' . 'x' x 1_000_000 . qq("}\n);
+    close $file;
+    chmod 0644, "$file";
+    # Each sends the lines of the file when its gate is opened.
+    my @gates = map { make_gate() } 1 .. 8;
+    my @hostile = create_all(map { [ { path => $_, odd => "$file", times => 20 }, deployment => $flood ] } @gates);
+    $sv->wake;
+    wait_events('the runs to begin', 1, @hostile);
+    my $lock = hold_lock('select from agent.run_queue where run_id in (' . quoted(@hostile) . ') for update');
+    open_gate($_) for @gates;
+    $sv->wait_log(qr/AGT0354/);
+    my $run = create_run({ do => 'stream', bytes => 100_000 });
+    $sv->wake;
+    wait_status($run, 'success');
+    unlike $sv->log_text, qr/AGT0341/, 'it has not waited until output of the eight runs was given up';
     release_lock($lock);
     stop_supervisor($sv);
 };

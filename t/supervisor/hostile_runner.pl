@@ -42,7 +42,7 @@ sub attack {
     my ($first, @odd) = lines_of($run, $input->{path});
     my $last = pop(@odd) // '';
     my $all = join '', @odd, $input->{odd} ? lines_of($run, $input->{odd}) : ();
-    put_text($first);
+    put_text($first // '');
     put_text($all) for 1 .. $input->{times} // 1;
     put_text($last);
     while ($input->{breach}) { put_text($all) }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow control of each run; see credit.h. */
-#include "credit.h"
+#include "credit_private.h"
 
 #include "protocol.h"
 
@@ -9,16 +9,10 @@
  * Both are halved for each credit that was not used before. */
 #define YIELD_TIME  apr_time_from_sec(2)
 #define MAX_HALVING 6
-/* Time after a `pong` for the lines that follow it: a runner that was stopped
- * reads its input first. */
-#define ANSWER_TIME apr_time_from_sec(1)
-/* An iteration of the loop begins at least each second. After a longer one this
- * process was stopped, and the time is not counted. */
-#define LONGEST_ITERATION apr_time_from_sec(2)
 
 void agent_credit_init(agent_credit_queue_t *queue,
                        const agent_context_t *context,
-                       const agent_batch_queue_t *batches,
+                       agent_batch_queue_t *batches,
                        const agent_runner_table_t *runners)
 {
     queue->context = context;
@@ -30,7 +24,7 @@ void agent_credit_init(agent_credit_queue_t *queue,
 
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue)
 {
-    return queue->batches->dedicated_bytes + queue->granted;
+    return queue->batches->dedicated_bytes + queue->batches->credit_bytes;
 }
 
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
@@ -43,32 +37,44 @@ apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
     return bytes;
 }
 
-apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
-                             const agent_lease_group_t *group)
+bool agent_credit_is_half_free(const agent_credit_queue_t *queue,
+                               const agent_lease_t *lease)
 {
-    apr_size_t bytes = queue->batches->dedicated_bytes;
+    apr_size_t bytes = agent_credit_wanted(lease->group);
 
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
-        bytes += group->classes[i].wanted + group->classes[i].granted;
+        bytes += lease->group->classes[i].granted;
     }
-    return bytes;
+    return agent_backlog_is_half_free(queue->batches, lease->deployment_id,
+                                      bytes);
 }
 
-bool agent_credit_has_room(const agent_credit_queue_t *queue)
+/* Whether dedicated batches take a long line without credit: not while the next
+ * room there is for a run that waits. */
+static bool has_room(const agent_credit_queue_t *queue,
+                     const agent_lease_t *lease)
 {
     return !queue->is_room_taken
-        && agent_credit_used(queue) < AGENT_BATCH_MAX_DEDICATED;
+        && agent_credit_used(queue) < AGENT_BATCH_MAX_DEDICATED
+        && !agent_backlog_is_room_taken(queue->batches, lease->deployment_id);
 }
 
 bool agent_credit_allows(const agent_credit_queue_t *queue,
                          const agent_lease_t *lease, apr_size_t length)
 {
+    bool is_long = length > AGENT_BATCH_LONG_LINE;
+    agent_backlog_kind_t kind;
+
     if (length < lease->credit.granted) {
         return true;
     }
-    return length <= AGENT_BATCH_LONG_LINE
-        ? lease->credit.unsaved < AGENT_BATCH_MAX_RUN
-        : agent_credit_has_room(queue);
+    if (is_long ? !has_room(queue, lease)
+                : lease->credit.unsaved >= AGENT_BATCH_MAX_RUN) {
+        return false;
+    }
+    kind = agent_backlog_find_kind(queue->batches, lease, length);
+    return agent_backlog_has_share(queue->batches, lease->deployment_id, kind,
+                                   lease->credit.unsaved, length + 1);
 }
 
 void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
@@ -82,7 +88,7 @@ void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
 /* ---- waiting ---- */
 
 /* Whether it waits with a line that goes into a dedicated batch. */
-static bool needs_room(const agent_lease_t *lease)
+bool agent_credit_needs_room(const agent_lease_t *lease)
 {
     return lease->credit.wanted > AGENT_BATCH_LONG_LINE + 1;
 }
@@ -102,7 +108,7 @@ static void start_waiting(agent_credit_queue_t *queue, agent_lease_t *lease,
     APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, credit.link);
 }
 
-static void stop_waiting(agent_lease_t *lease)
+void agent_credit_stop_waiting(agent_lease_t *lease)
 {
     agent_credit_class_t *class = lease->credit.class;
 
@@ -114,12 +120,13 @@ static void stop_waiting(agent_lease_t *lease)
     }
 }
 
-static void expect_lapse(agent_credit_queue_t *queue, apr_time_t at)
+void agent_credit_expect_lapse(agent_credit_queue_t *queue, apr_time_t at)
 {
     queue->lapse_at = at < queue->lapse_at ? at : queue->lapse_at;
 }
 
-static void start_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease)
+void agent_credit_start_lapse(const agent_credit_queue_t *queue,
+                              agent_lease_t *lease)
 {
     const agent_context_t *context = queue->context;
     int lapses = lease->credit.class->lapses;
@@ -128,16 +135,17 @@ static void start_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease)
     lease->credit.yield_at = context->now + (YIELD_TIME >> lapses);
 }
 
-static void grant(agent_credit_queue_t *queue, agent_lease_t *lease,
-                  apr_size_t bytes)
+void agent_credit_grant(agent_credit_queue_t *queue, agent_lease_t *lease,
+                        apr_size_t bytes)
 {
     agent_credit_class_t *class = lease->credit.class;
 
     lease->credit.granted = bytes;
-    start_lapse(queue, lease);
-    expect_lapse(queue, lease->credit.lapse_at);
+    agent_credit_start_lapse(queue, lease);
+    agent_credit_expect_lapse(queue, lease->credit.lapse_at);
     class->granted += bytes;
-    queue->granted += bytes;
+    agent_backlog_add(queue->batches, lease->deployment_id,
+                      AGENT_BACKLOG_CREDIT, bytes);
     APR_RING_INSERT_TAIL(&queue->holders, lease, agent_lease_t, credit.link);
 }
 
@@ -146,13 +154,14 @@ static void use(agent_credit_queue_t *queue, agent_lease_t *lease,
 {
     lease->credit.granted -= bytes;
     lease->credit.class->granted -= bytes;
-    queue->granted -= bytes;
+    agent_backlog_remove(queue->batches, lease->deployment_id,
+                         AGENT_BACKLOG_CREDIT, bytes);
     if (lease->credit.granted == 0) {
         APR_RING_REMOVE(lease, credit.link);
     }
 }
 
-static void take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
+void agent_credit_take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     if (lease->credit.granted > 0) {
         use(queue, lease, lease->credit.granted);
@@ -160,7 +169,7 @@ static void take_back(agent_credit_queue_t *queue, agent_lease_t *lease)
 }
 
 /* Credit counts as used when what is left of it is less than a long line. */
-static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
+void agent_credit_lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     agent_credit_class_t *class = lease->credit.class;
 
@@ -168,14 +177,14 @@ static void lapse(agent_credit_queue_t *queue, agent_lease_t *lease)
         && class->lapses < MAX_HALVING) {
         class->lapses++;
     }
-    take_back(queue, lease);
+    agent_credit_take_back(queue, lease);
 }
 
 /* The line that came without credit no longer waits. */
 static void forget_line(agent_lease_t *lease)
 {
     if (lease->credit.has_line && lease->credit.wanted > 0) {
-        stop_waiting(lease);
+        agent_credit_stop_waiting(lease);
     }
     lease->credit.has_line = false;
 }
@@ -184,7 +193,7 @@ void agent_credit_hold(agent_credit_queue_t *queue, agent_lease_t *lease,
                        apr_size_t length)
 {
     if (length > AGENT_BATCH_LONG_LINE && lease->credit.wanted == 0) {
-        take_back(queue, lease);
+        agent_credit_take_back(queue, lease);
         lease->credit.has_line = true;
         start_waiting(queue, lease, length + 1);
     }
@@ -202,10 +211,10 @@ void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
         return;
     }
     lease->credit.class->lapses -= lease->credit.class->lapses > 0;
-    take_back(queue, lease);
+    agent_credit_take_back(queue, lease);
 }
 
-static void write_go(agent_lease_t *lease)
+void agent_credit_write_go(agent_lease_t *lease)
 {
     agent_runner_t *runner = lease->group->runner;
 
@@ -221,9 +230,9 @@ bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
         || lease->credit.go_end > lease->group->runner->written) {
         return false;
     }
-    lapse(queue, lease);
+    agent_credit_lapse(queue, lease);
     if (lease->state != AGENT_LEASE_HELD) {
-        write_go(lease);
+        agent_credit_write_go(lease);
         return true;
     }
     lease->credit.requests++;
@@ -236,11 +245,11 @@ void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease)
     forget_line(lease);
     /* A run that is cancelled may leave lines out. */
     if (lease->cause == AGENT_CAUSE_NONE) {
-        lapse(queue, lease);
+        agent_credit_lapse(queue, lease);
     }
-    take_back(queue, lease);
+    agent_credit_take_back(queue, lease);
     if (lease->credit.wanted > 0) {
-        stop_waiting(lease);
+        agent_credit_stop_waiting(lease);
     }
 }
 
@@ -250,228 +259,6 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
 
     agent_credit_forget(queue, lease);
     if (waits) {
-        write_go(lease);
+        agent_credit_write_go(lease);
     }
-}
-
-/* ---- each iteration of the loop ---- */
-
-/* Whether the credit cannot be used: its runner was killed, or is not read
- * because a line of another run waits, perhaps for the room of this credit. */
-static bool is_out_of_use(const agent_lease_t *lease)
-{
-    return lease->group->runner->state >= AGENT_RUNNER_KILLED
-        || (lease->group->runner->is_held && !lease->credit.has_line);
-}
-
-/* Credit lapses when the runner has been read, so a line that was sent in time
- * is never too late. */
-static void move_lapse(const agent_credit_queue_t *queue, agent_lease_t *lease,
-                       apr_interval_time_t missed)
-{
-    const agent_runner_t *runner = lease->group->runner;
-    apr_time_t answered = queue->context->now + ANSWER_TIME;
-
-    lease->credit.lapse_at += missed;
-    lease->credit.yield_at += missed;
-    if (!agent_runner_may_answer(queue->runners, runner)) {
-        start_lapse(queue, lease);
-    }
-    else if (runner->pong_by != AGENT_CLOCK_NEVER
-             && lease->credit.lapse_at < answered) {
-        lease->credit.lapse_at = answered;
-    }
-}
-
-static void lapse_all(agent_credit_queue_t *queue)
-{
-    apr_time_t now = queue->context->now;
-    apr_interval_time_t missed = now - queue->stepped_at > LONGEST_ITERATION
-        ? now - queue->stepped_at
-        : 0;
-    agent_lease_t *lease;
-    agent_lease_t *next;
-
-    queue->stepped_at = now;
-    queue->lapse_at = AGENT_CLOCK_NEVER;
-    AGENT_RING_EACH_SAFE(lease, next, &queue->holders, agent_lease_t,
-                         credit.link)
-    {
-        move_lapse(queue, lease, missed);
-        if (is_out_of_use(lease)) {
-            take_back(queue, lease);
-        }
-        else if (lease->credit.lapse_at <= now) {
-            lapse(queue, lease);
-        }
-        else {
-            expect_lapse(queue, lease->credit.lapse_at);
-        }
-    }
-}
-
-static void send_go(agent_credit_queue_t *queue, agent_lease_t *lease)
-{
-    apr_size_t bytes = needs_room(lease) ? lease->credit.wanted : 0;
-
-    stop_waiting(lease);
-    if (bytes > 0) {
-        grant(queue, lease, bytes);
-    }
-    if (!lease->credit.has_line) {
-        write_go(lease);
-    }
-}
-
-/* Whether enough of its own output is committed. */
-static bool is_saved(const agent_lease_t *lease)
-{
-    return lease->credit.unsaved <= AGENT_CREDIT_UNSAVED
-        && lease->group->runner->state < AGENT_RUNNER_KILLED;
-}
-
-/* Whether it waits only for room in dedicated batches. */
-static bool waits_for_room(const agent_lease_t *lease)
-{
-    return needs_room(lease) && is_saved(lease)
-        && (!lease->group->runner->is_held || lease->credit.has_line);
-}
-
-/* Finds the first lease of a class that waits for room, and the bytes that all
- * such leases want; sends `go` to the others that may continue. */
-static void prepare_class(agent_credit_queue_t *queue,
-                          agent_credit_class_t *class)
-{
-    bool is_full = agent_batch_is_full(queue->batches);
-    agent_lease_t *lease;
-    agent_lease_t *next;
-
-    class->next = NULL;
-    class->wanted = 0;
-    AGENT_RING_EACH_SAFE(lease, next, &class->waiting, agent_lease_t,
-                         credit.link)
-    {
-        if (waits_for_room(lease)) {
-            class->next = class->next != NULL ? class->next : lease;
-            class->wanted += lease->credit.wanted;
-        }
-        else if (!is_full && !needs_room(lease) && is_saved(lease)) {
-            send_go(queue, lease);
-        }
-    }
-}
-
-/* Whether the next lease of the class may have credit: always while the class
- * has none, else up to a third of the room that the others leave. */
-static bool has_share(const agent_credit_queue_t *queue,
-                      const agent_credit_class_t *class)
-{
-    apr_size_t bytes = class->next->credit.wanted;
-    apr_size_t used = agent_credit_used(queue) + bytes;
-
-    return class->granted == 0
-        || (used < AGENT_BATCH_MAX_DEDICATED
-            && class->granted + bytes
-                <= (AGENT_BATCH_MAX_DEDICATED - used) / 2);
-}
-
-static agent_credit_class_t *find_class(const agent_credit_queue_t *queue)
-{
-    agent_credit_class_t *class;
-
-    AGENT_RING_EACH(class, &queue->classes, agent_credit_class_t, link)
-    {
-        if (class->next != NULL && has_share(queue, class)) {
-            return class;
-        }
-    }
-    return NULL;
-}
-
-static agent_lease_t *find_next(const agent_credit_class_t *class)
-{
-    agent_lease_t *lease = class->next;
-
-    while ((lease = APR_RING_NEXT(lease, credit.link))
-           != APR_RING_SENTINEL(&class->waiting, agent_lease_t, credit.link)) {
-        if (waits_for_room(lease)) {
-            return lease;
-        }
-    }
-    return NULL;
-}
-
-static void serve(agent_credit_queue_t *queue, agent_credit_class_t *class)
-{
-    agent_lease_t *lease = class->next;
-
-    class->next = find_next(class);
-    class->wanted -= lease->credit.wanted;
-    APR_RING_REMOVE(class, link);
-    APR_RING_INSERT_TAIL(&queue->classes, class, agent_credit_class_t, link);
-    send_go(queue, lease);
-}
-
-static bool fits(const agent_credit_queue_t *queue, apr_size_t bytes)
-{
-    return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_DEDICATED;
-}
-
-/* Makes room for a runner without credit: lets credit lapse that was not used
- * within YIELD_TIME, oldest first. */
-static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
-{
-    agent_lease_t *lease;
-    agent_lease_t *next;
-
-    AGENT_RING_EACH_SAFE(lease, next, &queue->holders, agent_lease_t,
-                         credit.link)
-    {
-        if (fits(queue, bytes)) {
-            return;
-        }
-        if (lease->credit.yield_at <= queue->context->now) {
-            lapse(queue, lease);
-        }
-        else {
-            expect_lapse(queue, lease->credit.yield_at);
-        }
-    }
-}
-
-static void grant_room(agent_credit_queue_t *queue)
-{
-    agent_credit_class_t *class;
-
-    while ((class = find_class(queue)) != NULL) {
-        apr_size_t bytes = class->next->credit.wanted;
-
-        if (queue->batches->dedicated_bytes + bytes
-            <= AGENT_BATCH_MAX_DEDICATED) {
-            reclaim(queue, bytes);
-        }
-        if (!fits(queue, bytes)) {
-            queue->is_room_taken = true;
-            return;
-        }
-        serve(queue, class);
-    }
-}
-
-apr_time_t agent_credit_step(agent_credit_queue_t *queue)
-{
-    agent_credit_class_t *class;
-    agent_credit_class_t *next;
-
-    lapse_all(queue);
-    queue->is_room_taken = false;
-    AGENT_RING_EACH_SAFE(class, next, &queue->classes, agent_credit_class_t,
-                         link)
-    {
-        prepare_class(queue, class);
-    }
-    if (!agent_batch_is_full(queue->batches)) {
-        grant_room(queue);
-    }
-    return queue->lapse_at;
 }

@@ -8,7 +8,8 @@
  *
  * Runners take turns, separately for lines of up to 1 MB and for longer ones;
  * the requests of one runner are granted in their order. In each of the two a
- * runner reserves at most a third of the room that the others leave. Credit
+ * runner reserves at most a third of the room that the others leave, and all
+ * runners of a deployment at most its share (../lease/backlog.h). Credit
  * that is not used lapses, sooner when a runner without credit waits for that
  * room: runs that request credit and do not use it delay those of other
  * runners for 2 s at most.
@@ -33,15 +34,14 @@ typedef struct agent_credit_classes_t agent_credit_classes_t;
 
 typedef struct agent_credit_queue_t {
     const agent_context_t *context;
-    const agent_batch_queue_t *batches;
+    agent_batch_queue_t *batches;
     const agent_runner_table_t *runners;
     /* Classes in which a run waits; the next one to be served is first. */
     agent_credit_classes_t classes;
     /* The next room in dedicated batches is for a run that waits. */
     bool is_room_taken;
-    /* Leases with credit, and the sum of it in bytes. */
+    /* Leases with credit. */
     agent_credit_ring_t holders;
-    apr_size_t granted;
     /* When agent_credit_step() was called last, and when the next credit
      * lapses (core/clock.h). */
     apr_time_t stepped_at;
@@ -51,7 +51,7 @@ typedef struct agent_credit_queue_t {
 /* The three pointers must stay valid as long as the queue. */
 void agent_credit_init(agent_credit_queue_t *queue,
                        const agent_context_t *context,
-                       const agent_batch_queue_t *batches,
+                       agent_batch_queue_t *batches,
                        const agent_runner_table_t *runners);
 
 /* The run of a lease requests credit for that many bytes, at least 1; earlier
@@ -63,9 +63,10 @@ bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
                           apr_size_t bytes);
 
 /* Whether a line of that length (without its newline) can be added to the
- * batches: the run has credit for it; or it is short and the run has less than
- * AGENT_BATCH_MAX_RUN uncommitted; or dedicated batches have room for which
- * no run waits. */
+ * batches: the run has credit for it; or its deployment, and the run, have a
+ * share for it (../lease/backlog.h), and it is short and the run has less than
+ * AGENT_BATCH_MAX_RUN uncommitted, or dedicated batches have room for which no
+ * run waits. */
 bool agent_credit_allows(const agent_credit_queue_t *queue,
                          const agent_lease_t *lease, apr_size_t length);
 
@@ -96,15 +97,11 @@ apr_size_t agent_credit_used(const agent_credit_queue_t *queue);
  * batches, not for their own output to be committed. */
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group);
 
-/* Bytes in dedicated batches, and those that the runs of this runner have
- * reserved or wait for. Credit of other runners does not count: it may never be
- * used. */
-apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
-                             const agent_lease_group_t *group);
-
-/* Whether dedicated batches take a line without credit: not while the next room
- * there is for a run that waits. */
-bool agent_credit_has_room(const agent_credit_queue_t *queue);
+/* Whether half of the share of the lease's deployment in dedicated batches is
+ * free, counting what the runs of its runner have reserved or wait for. Credit
+ * of other runners does not count: it may never be used. */
+bool agent_credit_is_half_free(const agent_credit_queue_t *queue,
+                               const agent_lease_t *lease);
 
 /* Sends `go` to the waiting runs whose output is committed and, for a long
  * line, whose line fits into dedicated batches. Credit that is not used lapses

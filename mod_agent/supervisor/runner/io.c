@@ -19,19 +19,21 @@
  * not without end, since a child of the runner may still write. */
 #define MAX_LAST_READS 64
 
+/* Runners that were held before are resumed first. */
 static void hold(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = true;
+    AGENT_RING_LEAVE(runner, pending_link);
     agent_runner_touch(runner);
     agent_report_repeat(
         io->context, AGENT_LOG_WARNING, "AGT0354", 0,
         "%d KB of output wait for the database, credit for %d KB is granted: "
-        "runner %d sent a line for which it has no credit and is not "
-        "read until there is room",
+        "runner %d sent a line for which it has no credit, or its deployment "
+        "no room left, and is not read until there is room",
         (int)((io->runs->batches.shared_bytes
                + io->runs->batches.dedicated_bytes)
               / 1024),
-        (int)(io->runs->credits.granted / 1024), (int)runner->pid);
+        (int)(io->runs->batches.credit_bytes / 1024), (int)runner->pid);
 }
 
 /* Handles complete lines while there is room for them; with is_last, all of
@@ -177,8 +179,10 @@ void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
 void agent_runner_resume(agent_runner_io_t *io)
 {
     agent_runner_t *runner;
+    agent_runner_t *next;
 
-    AGENT_RING_EACH(runner, &io->runners->pending, agent_runner_t, pending_link)
+    AGENT_RING_EACH_SAFE(runner, next, &io->runners->pending, agent_runner_t,
+                         pending_link)
     {
         /* The line is not parsed again before there is room for it. */
         if (runner->is_held && !agent_batch_is_full(&io->runs->batches)

@@ -103,16 +103,15 @@ static bool is_small(const agent_lease_t *lease)
 /*
  * Whether a run that is not small may start now: its runner, which has start
  * lines and states of `started` bytes, has room for another one, and half of
- * the room for dedicated batches is free, counting the credit that this
- * runner's runs reserved and requested. A run writes checkpoints as large as
- * the state from which it starts.
+ * its deployment's share of dedicated batches is free, counting the credit that
+ * this runner's runs reserved and requested. A run writes checkpoints as large
+ * as the state from which it starts.
  */
 static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
     return has_room(started, weigh(lease), started_max(lease->group->runner))
-        && agent_credit_load(&runs->credits, lease->group)
-        < AGENT_BATCH_MAX_DEDICATED / 2;
+        && agent_credit_is_half_free(&runs->credits, lease);
 }
 
 /* The first run that waits at a runner and is not small; NULL: none. */
