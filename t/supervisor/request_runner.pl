@@ -30,6 +30,8 @@ sub use_store_with_credit {
 
 my %actions = (
     noop => \&end_run,
+    # Events of these lengths.
+    write => sub { my ($run) = @_; event($run, 'x' x $_) for @{ $run->{input}{lengths} }; end_run($run) },
     # Reads the state to its end; `again` then does so once more.
     read => sub { request($_[0]) },
     again => sub { request($_[0]) },

@@ -64,7 +64,7 @@ static void a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once(
                      runs->context->now);
 }
 
-static void a_shared_batch_has_at_most_500_lines_and_1_mb(void **state)
+static void a_shared_batch_has_at_most_500_lines_and_256_kb(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
@@ -72,10 +72,10 @@ static void a_shared_batch_has_at_most_500_lines_and_1_mb(void **state)
         add_line(fixture, 0, 100);
     }
     assert_string_equal(describe(fixture), " s500 s1");
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 4; i++) {
         add_line(fixture, 0, AGENT_BATCH_LONG_LINE);
     }
-    assert_string_equal(describe(fixture), " s500 s16 s1");
+    assert_string_equal(describe(fixture), " s500 s4 s1");
 }
 
 static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
@@ -293,6 +293,124 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
         APR_ARRAY_IDX(batch->items, 1, agent_item_t).run->last_record, 2);
 }
 
+/* The first items of a dedicated batch, a record and an event in turn. */
+static agent_batch_t *make_pairs(const fixture_t *fixture, int pairs)
+{
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->is_refused = true;
+    for (int i = 0; i < pairs; i++) {
+        add_record(batches, lease, i);
+        agent_batch_add(batches, lease, AGENT_ITEM_EVENT, "{\"y\":1}", 7, -1);
+    }
+    return APR_RING_FIRST(&batches->waiting);
+}
+
+static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *batch = make_pairs(fixture, 10);
+    apr_size_t bytes = batches->dedicated_bytes;
+
+    assert_ptr_equal(agent_batch_cut(batches, batch, AGENT_PACE_MOST), batch);
+    batch = agent_batch_cut(batches, batch, agent_pace_weigh(2, 16));
+    assert_string_equal(describe(fixture), " d2 d4 d8 d6");
+    assert_ptr_equal(batch, APR_RING_FIRST(&batches->waiting));
+    assert_int_equal(batches->dedicated_bytes, bytes);
+    /* Later lines are added to the last one. */
+    add_line(fixture, 0, 100);
+    assert_string_equal(describe(fixture), " d2 d4 d8 d7");
+}
+
+static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *batch = make_pairs(fixture, 3);
+    const agent_item_t *item;
+
+    add_line(fixture, 0, 100);
+    batch = agent_batch_cut(batches, batch, agent_pace_weigh(3, 24));
+    assert_string_equal(describe(fixture), " d3 d4");
+    item = &APR_ARRAY_IDX(batch->items, 2, agent_item_t);
+    assert_int_equal(item->ack, 1);
+    assert_int_equal(item->run->last_record, 2);
+    assert_int_equal(item->run->last_seq, fixture->leases[0]->next_seq - 3);
+    assert_int_equal(item->run->line_bytes, 24);
+    assert_false(item->run->has_end);
+    assert_string_equal(agent_buffer_text(&batch->text),
+                        "{\"x\":1}\n{\"y\":1}\n{\"x\":1}\n");
+    batch = APR_RING_NEXT(batch, link);
+    item = &APR_ARRAY_IDX(batch->items, 0, agent_item_t);
+    assert_int_equal(item->run->last_record, 3);
+    assert_int_equal(item->run->last_seq, fixture->leases[0]->next_seq - 1);
+    assert_true(item->run->has_end);
+    assert_memory_equal(agent_buffer_text(&batch->text), "{\"y\":1}\n{", 9);
+}
+
+static void a_cut_leaves_at_least_one_line(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add_long_line(fixture, 0);
+    add_long_line(fixture, 0);
+    agent_batch_cut(batches, APR_RING_FIRST(&batches->waiting), 1);
+    assert_string_equal(describe(fixture), " d1 d1");
+    agent_batch_cut(batches, APR_RING_FIRST(&batches->waiting), 1);
+    assert_string_equal(describe(fixture), " d1 d1");
+}
+
+static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    apr_hash_t *slow = apr_hash_make(*state);
+
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    APR_RING_FIRST(&batches->waiting)->is_sealed = true;
+    APR_RING_FIRST(&batches->waiting)->is_sent = true;
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    apr_hash_set(slow, fixture->leases[0]->key.run_id, 36, "");
+    agent_batch_move(batches, slow);
+    /* One in flight keeps its lines. */
+    assert_string_equal(describe(fixture), " s2 d1 s2");
+    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
+    assert_false(is_shared(fixture, 0));
+    assert_true(is_shared(fixture, 1));
+}
+
+static void a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    apr_time_t *now = &fixture->runs->context->now;
+
+    agent_pace_dedicate(&fixture->leases[0]->pace, *now);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    assert_string_equal(describe(fixture), " d1 s1");
+    agent_batch_clear(&fixture->runs->batches);
+    *now += apr_time_from_sec(60);
+    add_line(fixture, 0, 100);
+    assert_string_equal(describe(fixture), " s1");
+}
+
+static void shared_batches_shrink_to_63_lines_after_a_slow_one(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    agent_pace_save(&fixture->runs->batches.pace, 500, apr_time_from_sec(1));
+    for (int i = 0; i < 64; i++) {
+        add_line(fixture, 0, 100);
+    }
+    assert_string_equal(describe(fixture), " s63 s1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,7 +419,7 @@ int main(void)
             a_long_line_and_later_lines_of_its_run_use_a_dedicated_batch),
         CHECK_TEST(
             a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once),
-        CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_1_mb),
+        CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_256_kb),
         CHECK_TEST(a_split_makes_a_dedicated_batch_for_each_run),
         CHECK_TEST(a_split_moves_later_lines_of_its_runs_and_of_no_other),
         CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
@@ -313,6 +431,13 @@ int main(void)
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
         CHECK_TEST(a_request_for_records_makes_them_due_now),
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
+        CHECK_TEST(a_cut_makes_batches_of_which_each_has_twice_the_weight),
+        CHECK_TEST(a_cut_keeps_the_numbers_and_replies_of_its_lines),
+        CHECK_TEST(a_cut_leaves_at_least_one_line),
+        CHECK_TEST(the_lines_of_slow_runs_leave_all_shared_batches),
+        CHECK_TEST(
+            a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while),
+        CHECK_TEST(shared_batches_shrink_to_63_lines_after_a_slow_one),
     };
 
     return CHECK_RUN(tests);

@@ -7,9 +7,13 @@
  * supervisor/statement/save.h. */
 #include "supervisor_fixture.h"
 
+#include "../../mod_agent/supervisor/lease/fair_queue.h"
 #include "../../mod_agent/supervisor/statement/save.h"
 
 #define NOW apr_time_from_sec(1000)
+
+/* A result without rows. */
+static const void *const no_rows = NULL;
 
 /* The tables, and the statement of a worker that has a lease. */
 typedef struct queue_t {
@@ -153,6 +157,77 @@ static void a_worker_without_a_lease_saves_nothing(void **state)
                 == AGENT_CLOCK_NEVER);
 }
 
+/* The first batch is in flight, and fails after that time. (cmocka has a macro
+ * fail().) */
+static void time_out(queue_t *q, apr_interval_time_t used)
+{
+    q->fixture->runs->context
+        ->now = APR_RING_FIRST(&q->batches->waiting)->sent_at + used;
+    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+}
+
+static void a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+    agent_batch_t *batch;
+
+    add_long(q, 0);
+    add_long(q, 0);
+    for (int i = 0; i < 9; i++) {
+        batch = first_of(q);
+        agent_fair_queue_send(q->batches, batch);
+        time_out(q, 1);
+        assert_int_equal(batch->failures, 0);
+        assert_int_equal(agent_pace_limit(&lease->pace),
+                         agent_batch_weigh(batch) / 2);
+    }
+    batch = agent_batch_cut(q->batches, batch, agent_pace_limit(&lease->pace));
+    assert_int_equal(batch->items->nelts, 1);
+    agent_fair_queue_send(q->batches, batch);
+    time_out(q, 1);
+    assert_int_equal(batch->failures, 1);
+    assert_false(lease->is_refused);
+}
+
+static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    for (int i = 0; i < 500; i++) {
+        add_short(q, 1);
+    }
+    agent_fair_queue_send(q->batches, first_of(q));
+    q->fixture->runs->context->now += apr_time_from_sec(1);
+    agent_batch_operation.receive(&q->save,
+                                  (const agent_db_result_t *)&no_rows);
+    add_short(q, 0);
+    assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
+    assert_true(first_of(q)->is_dedicated);
+    assert_memory_equal(first_of(q)->run_id, q->fixture->leases[1]->key.run_id,
+                        36);
+}
+
+static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    add_long(q, 0);
+    agent_fair_queue_send(q->batches, first_of(q));
+    q->fixture->runs->context->now += apr_time_from_sec(1);
+    agent_dedicated_batch_operation.receive(
+        &q->save, (const agent_db_result_t *)&no_rows);
+    assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
+                     AGENT_PACE_LEAST);
+    assert_int_equal(agent_pace_limit(&q->fixture->leases[1]->pace),
+                     AGENT_PACE_FIRST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +240,10 @@ int main(void)
         CHECK_TEST(of_the_dedicated_batches_of_a_run_only_the_first_one_is_due),
         CHECK_TEST(shared_batches_are_sent_in_their_order),
         CHECK_TEST(a_worker_without_a_lease_saves_nothing),
+        CHECK_TEST(
+            a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count),
+        CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
+        CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
     };
 
     return CHECK_RUN(tests);

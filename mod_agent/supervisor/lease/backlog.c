@@ -129,6 +129,7 @@ agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
                                              apr_size_t length)
 {
     bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
+        || agent_pace_is_dedicated(&lease->pace, queue->context->now)
         || (apr_hash_count(queue->dedicated) > 0
             && apr_hash_get(queue->dedicated, lease->key.run_id, 36) != NULL);
 

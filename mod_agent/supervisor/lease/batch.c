@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "backlog.h"
+#include "batch_private.h"
 #include "fair_queue.h"
 
 /*
@@ -18,6 +19,10 @@
 #define SHORT_WAIT     apr_time_from_msec(2)
 /* A batch of this size is due at once; lines are added until it is sent. */
 #define ENOUGH_BYTES ((apr_size_t)64 * 1024)
+/* The smallest limit of the weight of a shared batch: 63 short lines. Runs with
+ * costly lines have dedicated batches, and a slow commit takes its time however
+ * little is saved. */
+#define LEAST_WEIGHT ((apr_size_t)512 * 1024)
 
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context)
@@ -25,6 +30,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->context = context;
     APR_RING_INIT(&queue->waiting, agent_batch_t, link);
     queue->dedicated = apr_hash_make(context->pool);
+    queue->pace.limit = AGENT_PACE_MOST;
     agent_fair_queue_init(queue);
     agent_backlog_init(queue);
 }
@@ -32,6 +38,12 @@ void agent_batch_init(agent_batch_queue_t *queue,
 bool agent_batch_is_empty(const agent_batch_queue_t *queue)
 {
     return APR_RING_EMPTY(&queue->waiting, agent_batch_t, link);
+}
+
+apr_size_t agent_batch_weigh(const agent_batch_t *batch)
+{
+    return agent_pace_weigh(batch->items->nelts,
+                            agent_buffer_length(&batch->text));
 }
 
 bool agent_batch_is_full(const agent_batch_queue_t *queue)
@@ -98,10 +110,10 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
     return batch;
 }
 
-static agent_batch_t *make_dedicated(agent_batch_queue_t *queue,
-                                     const char *run_id,
-                                     const char *deployment_id,
-                                     agent_batch_t *next)
+agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
+                                          const char *run_id,
+                                          const char *deployment_id,
+                                          agent_batch_t *next)
 {
     agent_batch_t *batch = make_batch(queue);
     const char *key = apr_pmemdup(batch->pool, run_id, 36);
@@ -114,7 +126,8 @@ static agent_batch_t *make_dedicated(agent_batch_queue_t *queue,
     return batch;
 }
 
-static void enter_dedicated(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
+                                 agent_batch_t *batch)
 {
     /* The hash keeps the first key it gets, and the key lives in the batch:
      * remove the entry before setting the new one. */
@@ -162,13 +175,19 @@ void agent_batch_clear(agent_batch_queue_t *queue)
     }
 }
 
-static bool has_room(const agent_batch_t *batch, apr_size_t length)
+/* A dedicated batch is cut when it is sent (batch_split.h). */
+static bool has_room(const agent_batch_queue_t *queue,
+                     const agent_batch_t *batch, apr_size_t length)
 {
     apr_size_t most = batch->is_dedicated ? AGENT_BATCH_DEDICATED_BYTES
                                           : AGENT_BATCH_MAX_BYTES;
+    apr_size_t weight = agent_pace_limit(&queue->pace);
 
+    weight = weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
     return !batch->is_sealed && batch->items->nelts < AGENT_BATCH_MAX_ITEMS
-        && agent_buffer_length(&batch->text) + length <= most;
+        && agent_buffer_length(&batch->text) + length <= most
+        && (batch->is_dedicated
+            || agent_batch_weigh(batch) + AGENT_PACE_LINE + length <= weight);
 }
 
 static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
@@ -190,14 +209,14 @@ static agent_batch_t *open_dedicated(agent_batch_queue_t *queue,
 {
     const char *run_id = lease->key.run_id;
     agent_batch_t *shared = last_shared(queue);
-    agent_batch_t *batch = make_dedicated(
+    agent_batch_t *batch = agent_batch_make_dedicated(
         queue, run_id, lease->deployment_id,
         APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
 
     if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
         shared->due_at = queue->context->now;
     }
-    enter_dedicated(queue, batch);
+    agent_batch_enter_dedicated(queue, batch);
     return batch;
 }
 
@@ -225,7 +244,7 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
     agent_batch_t *batch = is_dedicated ? find_dedicated(queue, run_id)
                                         : last_shared(queue);
 
-    if (batch != NULL && has_room(batch, length)) {
+    if (batch != NULL && has_room(queue, batch, length)) {
         return batch;
     }
     if (batch != NULL) {
@@ -244,15 +263,14 @@ static agent_batch_run_t *find_part(const agent_batch_t *batch,
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->part = NULL;
-        known->line_bytes = 0;
+        known->line_bytes = known->weight = 0;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
     }
     return known;
 }
 
-/* Adds an item of the run with that text; offset and run are set here. */
-static void append_item(agent_batch_queue_t *queue, agent_batch_t *batch,
+void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
                         const agent_batch_run_t *run, const agent_item_t *from,
                         const char *text)
 {
@@ -260,6 +278,7 @@ static void append_item(agent_batch_queue_t *queue, agent_batch_t *batch,
     agent_item_t *item = apr_array_push(batch->items);
 
     known->line_bytes += from->length + 1;
+    known->weight += agent_pace_weigh(1, from->length + 1);
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
@@ -311,14 +330,14 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     run.last_seq = item.seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;
     lease->credit.unsaved += length + 1;
-    append_item(queue, batch, &run, &item, line);
+    agent_batch_append(queue, batch, &run, &item, line);
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
     }
     batch->due_at = due < batch->due_at ? due : batch->due_at;
 }
 
-static void drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
         if (!APR_ARRAY_IDX(batch->items, i, agent_item_t).run->is_dead) {
@@ -346,72 +365,7 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
             if (dropped != NULL) {
                 APR_ARRAY_PUSH(dropped, agent_lease_key_t) = run->key;
             }
-            drop_if_dead(queue, batch);
-        }
-    }
-}
-
-/* Copies the lines of each run that is in `of` too into a dedicated batch
- * before this one. */
-static void move_lines(agent_batch_queue_t *queue, agent_batch_t *batch,
-                       const agent_batch_t *of)
-{
-    const char *text = agent_buffer_text(&batch->text);
-
-    for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
-        agent_batch_run_t *run = item->run;
-
-        if (run->is_dead
-            || apr_hash_get(of->runs, run->key.run_id, 36) == NULL) {
-            continue;
-        }
-        if (run->part == NULL) {
-            run->part = make_dedicated(queue, run->key.run_id,
-                                       run->deployment_id, batch);
-        }
-        append_item(queue, run->part, run, item, text + item->offset);
-    }
-}
-
-/* The lines that were moved are no longer sent with the batch. */
-static void end_move(agent_batch_queue_t *queue, agent_batch_t *batch)
-{
-    for (int i = 0; i < batch->items->nelts; i++) {
-        agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
-                                     .run;
-
-        if (run->part != NULL) {
-            /* It may get other lines of the run when its dedicated batches have
-             * ended. */
-            batch->is_sealed = true;
-            batch->has_dead = true;
-            run->is_dead = true;
-        }
-    }
-    drop_if_dead(queue, batch);
-}
-
-void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
-{
-    agent_batch_t *later = APR_RING_NEXT(batch, link);
-    agent_batch_t *next;
-
-    move_lines(queue, batch, batch);
-    for (; later != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
-         later = next) {
-        next = APR_RING_NEXT(later, link);
-        if (!later->is_dedicated) {
-            move_lines(queue, later, batch);
-            end_move(queue, later);
-        }
-    }
-    agent_batch_drop(queue, batch);
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        if (batch->is_dedicated) {
-            enter_dedicated(queue, batch);
+            agent_batch_drop_if_dead(queue, batch);
         }
     }
 }

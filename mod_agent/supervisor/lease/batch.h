@@ -17,7 +17,7 @@
 
 /* Limits of a shared batch, of a dedicated one (a single line may be longer),
  * and of a line in a shared batch. */
-#define AGENT_BATCH_MAX_BYTES       ((apr_size_t)1024 * 1024)
+#define AGENT_BATCH_MAX_BYTES       ((apr_size_t)256 * 1024)
 #define AGENT_BATCH_DEDICATED_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS       500
 #define AGENT_BATCH_LONG_LINE       ((apr_size_t)64 * 1024)
@@ -44,6 +44,7 @@ typedef struct agent_batch_run_t {
     apr_int64_t last_record;
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
+    apr_size_t weight; /* pace.h */
     bool has_end;
     bool is_saved; /* it is committed */
     /* Its items were dropped or moved: they are not sent. */
@@ -103,7 +104,8 @@ typedef struct agent_batch_queue_t {
     apr_size_t dedicated_bytes;
     apr_size_t credit_bytes;
     struct agent_backlog_table_t *backlogs;
-    /* When a shared batch was sent last (core/clock.h). */
+    /* Of shared batches; when one was sent last (core/clock.h). */
+    agent_pace_t pace;
     apr_time_t sent_at;
 } agent_batch_queue_t;
 
@@ -126,6 +128,8 @@ void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id);
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
+/* The weight of its lines (pace.h). */
+apr_size_t agent_batch_weigh(const agent_batch_t *batch);
 
 /* Whether the queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);
@@ -137,10 +141,6 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
 
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);
-
-/* Replaces a shared batch, which is not in flight, by a dedicated one for
- * each of its runs, to which their lines in later batches move too. */
-void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch);
 
 /* Drops all batches: the worker's lease is lost. None may be in flight. */
 void agent_batch_clear(agent_batch_queue_t *queue);

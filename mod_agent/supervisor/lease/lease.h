@@ -14,10 +14,10 @@
 #include "../base/context.h"
 #include "../base/ring.h"
 #include "flow.h"
+#include "pace.h"
 #include "request.h"
 
 #define AGENT_SHARED_BY_ANY (-1) /* a value of next_max_shared */
-
 /* A run under one lease. */
 typedef struct agent_lease_key_t {
     char run_id[36]; /* lower case, no terminating NUL */
@@ -90,6 +90,7 @@ struct agent_lease_t {
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
+    agent_pace_t pace;
     agent_runner_request_t request;
     agent_record_t records;
     /* When it passes quarantine (core/clock.h), or AGENT_CLOCK_NEVER. */
@@ -127,10 +128,9 @@ agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
 agent_lease_t *agent_lease_find_earlier(const agent_lease_table_t *table,
                                         const agent_lease_key_t *key);
 
-/* Whether its runner still executes the run under an earlier lease. */
+/* Whether its runner still executes the run under an earlier lease; whether the
+ * lease is HELD and its runner was not given its start line yet. */
 bool agent_lease_is_blocked(const agent_lease_t *lease);
-
-/* Whether the lease is HELD and its runner was not given its start line yet. */
 bool agent_lease_waits(const agent_lease_t *lease);
 
 /* The runner was given the start line: the run's time limit begins. */

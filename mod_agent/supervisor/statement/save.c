@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lease/batch_split.h"
 #include "../lease/fair_queue.h"
 #include "../runner/ack.h"
 #include "../runner/run_end.h"
@@ -77,13 +78,26 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     return send_any(save, agent_fair_queue_next(queue, false), database, err);
 }
 
+/* The lease of a dedicated batch; NULL when it has ended. */
+static agent_lease_t *find_lease(const agent_runs_t *runs,
+                                 const agent_batch_t *batch)
+{
+    return agent_lease_find(
+        &runs->leases, &APR_ARRAY_IDX(batch->items, 0, agent_item_t).run->key);
+}
+
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
                                    agent_error_t **err)
 {
     const agent_save_t *save = part;
+    agent_batch_queue_t *queue = &save->runs->batches;
+    agent_batch_t *batch = agent_fair_queue_next(queue, true);
+    agent_lease_t *lease = batch != NULL ? find_lease(save->runs, batch) : NULL;
 
-    return send_any(save, agent_fair_queue_next(&save->runs->batches, true),
-                    database, err);
+    if (lease != NULL) {
+        batch = agent_batch_cut(queue, batch, agent_pace_limit(&lease->pace));
+    }
+    return send_any(save, batch, database, err);
 }
 
 /* has_next: a run that waited for one of the batch is ready. */
@@ -149,11 +163,56 @@ static void reply_to_records(const agent_runs_t *runs,
     }
 }
 
+/* A shared batch delays claims and the output of all runs: the runs that made
+ * it slow get dedicated batches. */
+static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
+                           apr_interval_time_t elapsed)
+{
+    apr_hash_t *slow = apr_hash_make(batch->pool);
+    apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *run = apr_hash_this_val(at);
+        agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
+
+        if (lease != NULL && !run->is_dead
+            && agent_pace_is_slow(run->weight, agent_batch_weigh(batch),
+                                  elapsed)) {
+            agent_pace_dedicate(&lease->pace, runs->context->now);
+            apr_hash_set(slow, run->key.run_id, 36, run);
+        }
+    }
+    if (apr_hash_count(slow) > 0) {
+        agent_batch_move(&runs->batches, slow);
+    }
+}
+
+/* The batch in flight is saved. */
+static void measure(agent_runs_t *runs, agent_batch_t *batch)
+{
+    apr_time_t now = runs->context->now;
+    apr_interval_time_t elapsed = now - batch->sent_at;
+    apr_size_t weight = agent_batch_weigh(batch);
+    agent_lease_t *lease;
+
+    if (!batch->is_dedicated) {
+        agent_pace_save(&runs->batches.pace, weight, elapsed);
+        move_slow_runs(runs, batch, elapsed);
+        return;
+    }
+    lease = find_lease(runs, batch);
+    if (lease != NULL) {
+        agent_pace_save(&lease->pace, weight, elapsed);
+        agent_pace_extend(&lease->pace, weight, elapsed, now);
+    }
+}
+
 static void receive_any(agent_save_t *save, bool is_dedicated,
                         const agent_db_result_t *result)
 {
     agent_batch_t *batch = find_sent(&save->runs->batches, is_dedicated);
 
+    measure(save->runs, batch);
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, COL_RUN);
         const char *outcome = agent_db_value(result, row, COL_OUTCOME);
@@ -267,6 +326,10 @@ static void fail_batch(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
+    if (failure == AGENT_FAILURE_TIMEOUT) {
+        agent_pace_fail(&queue->pace, agent_batch_weigh(batch),
+                        queue->context->now - batch->sent_at);
+    }
     if (find_refusal(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
         agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
@@ -275,6 +338,21 @@ static void fail_batch(void *part, agent_failure_t failure)
                            apr_hash_count(batch->runs));
         agent_batch_split(queue, batch);
     }
+}
+
+/* Whether the attempt counts: that of a single line. After that of several the
+ * next one has fewer. */
+static bool count_failure(agent_runs_t *runs, agent_batch_t *batch)
+{
+    agent_lease_t *lease = find_lease(runs, batch);
+
+    if (lease == NULL || batch->items->nelts == 1) {
+        batch->failures++;
+        return batch->failures >= MAX_FAILURES;
+    }
+    agent_pace_fail(&lease->pace, agent_batch_weigh(batch),
+                    runs->context->now - batch->sent_at);
+    return false;
 }
 
 static void fail_dedicated(void *part, agent_failure_t failure)
@@ -288,11 +366,11 @@ static void fail_dedicated(void *part, agent_failure_t failure)
     agent_fair_queue_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
-    batch->failures += !agent_failure_is_transient(failure);
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }
-    else if (batch->failures >= MAX_FAILURES) {
+    else if (!agent_failure_is_transient(failure)
+             && count_failure(save->runs, batch)) {
         refuse_run(save->runs, &key,
                    failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
     }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs whose lines the database stores slowly: how many of them are stored at once.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use List::Util qw(max);
+use Test::More;
+use TestLarge;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my @runner = (runner => scripted_runner('request_runner.pl'));
+
+# Has the database take that long for each event of runs that write.
+sub slow_down {
+    my ($sec) = @_;
+    sql("create or replace function public.slow() returns trigger language plpgsql as 'begin "
+        . "if length(new.data) > 5000 then perform pg_sleep($sec); end if; return new; end'");
+    return sql('create or replace trigger slow before insert on agent.run_events for each row execute function public.slow()');
+}
+
+# Of the transactions that have stored lines of the run, how many each, most first.
+sub lines_at_once {
+    my ($run) = @_;
+    return sql("select count(*) n from agent.run_events where run_id = '$run' and length(data) > 5000 group by xmin order by n desc");
+}
+
+# Runs of others that read their state, one after another.
+sub read_beside {
+    my ($run) = @_;
+    my @read = create_large_runs(3, 1, { do => 'read' }, bytes => 200);
+    return wait_all_final('success', @read);
+}
+
+my @SHORT = (7000) x 60;
+
+subtest 'a run whose long lines are slow to save has few of them saved at once' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    slow_down(0.1);
+    my $run = $sv->start_run({ do => 'write', lengths => [ 70_000, @SHORT[ 1 .. 50 ] ] });
+    read_beside($run);
+    wait_status($run, 'success');
+    my @lines = lines_at_once($run);
+    cmp_ok max(@lines), '<=', 8, 'a statement takes about as long as 250 ms';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run whose short lines are slow to save no longer shares batches' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    slow_down(0.1);
+    my $run = $sv->start_run({ do => 'write', lengths => \@SHORT });
+    read_beside($run);
+    wait_status($run, 'success');
+    my ($first, @lines) = lines_at_once($run);
+    cmp_ok $first, '<', 40, 'a shared batch has 256 KB';
+    cmp_ok max(@lines), '<=', 8, 'the others are dedicated and measured';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run all of whose lines together take longer than a statement may is saved in parts' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
+    $sv->wait_ready;
+    slow_down(0.6);
+    my $run = $sv->start_run({ do => 'write', lengths => [ 70_000, @SHORT[ 1 .. 9 ] ] });
+    wait_status($run, 'success', 180);
+    like $sv->log_text, qr/AGT0313: save_batch failed: 57014/, 'a statement took too long';
+    is attempts_of($run), 1, 'it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+done_testing;
