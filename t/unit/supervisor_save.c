@@ -211,6 +211,33 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
                         36);
 }
 
+static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+    const agent_batch_t *last;
+
+    for (int i = 0; i < 500; i++) {
+        add_short(q, 1);
+    }
+    for (int i = 0; i < 20; i++) {
+        add_short(q, 2);
+    }
+    add_short(q, 3);
+    agent_fair_queue_send(q->batches, first_of(q));
+    q->fixture->runs->context->now += apr_time_from_sec(1);
+    agent_batch_operation.receive(&q->save,
+                                  (const agent_db_result_t *)&no_rows);
+    assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
+    assert_memory_equal(first_of(q)->run_id, q->fixture->leases[2]->key.run_id,
+                        36);
+    assert_false(agent_pace_is_dedicated(&q->fixture->leases[2]->pace, NOW));
+    last = APR_RING_LAST(&q->batches->waiting);
+    assert_false(last->is_dedicated);
+    assert_non_null(
+        apr_hash_get(last->runs, q->fixture->leases[3]->key.run_id, 36));
+}
+
 static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(
     void **state)
 {
@@ -243,6 +270,8 @@ int main(void)
         CHECK_TEST(
             a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
+        CHECK_TEST(
+            after_a_slow_shared_batch_other_runs_with_much_output_leave_too),
         CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
     };
 

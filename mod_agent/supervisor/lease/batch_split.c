@@ -2,6 +2,8 @@
 /* Batches that are split, by run or by weight; see batch_split.h. */
 #include "batch_split.h"
 
+#include <apr_strings.h>
+
 #include "batch_private.h"
 
 /* Copies the lines of each of these runs into a dedicated batch before this
@@ -75,6 +77,46 @@ void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
     copy_lines(queue, batch, batch->runs);
     move_from(queue, later, batch->runs);
     agent_batch_drop(queue, batch);
+}
+
+/* Adds the weight of each run's part of the batch to its sum. */
+static void sum_weights(const agent_batch_t *batch, apr_hash_t *sums,
+                        apr_pool_t *pool)
+{
+    apr_hash_index_t *at = apr_hash_first(pool, batch->runs);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *run = apr_hash_this_val(at);
+        apr_size_t *sum = apr_hash_get(sums, run->key.run_id, 36);
+
+        if (sum == NULL) {
+            sum = apr_pcalloc(pool, sizeof(*sum));
+            apr_hash_set(sums, apr_pmemdup(pool, run->key.run_id, 36), 36, sum);
+        }
+        *sum += run->is_dead ? 0 : run->weight;
+    }
+}
+
+void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
+                            apr_hash_t *runs, apr_pool_t *pool)
+{
+    apr_hash_t *sums = apr_hash_make(pool);
+    const agent_batch_t *batch;
+    apr_hash_index_t *at;
+
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    {
+        if (!batch->is_dedicated && !batch->is_sent) {
+            sum_weights(batch, sums, pool);
+        }
+    }
+    for (at = apr_hash_first(pool, sums); at != NULL; at = apr_hash_next(at)) {
+        const apr_size_t *sum = apr_hash_this_val(at);
+
+        if (*sum > weight) {
+            apr_hash_set(runs, apr_hash_this_key(at), 36, sum);
+        }
+    }
 }
 
 void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs)

@@ -9,6 +9,11 @@
  * their lines in later batches move too. */
 void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch);
 
+/* Adds to a hash as below the runs whose lines in waiting shared batches have
+ * more than that weight. Keys are copied to the pool. */
+void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
+                            apr_hash_t *runs, apr_pool_t *pool);
+
 /* Moves the lines of runs from all shared batches to dedicated ones. runs: a
  * hash whose keys are their ids (36 bytes). */
 void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs);

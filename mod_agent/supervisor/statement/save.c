@@ -183,6 +183,9 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
         }
     }
     if (apr_hash_count(slow) > 0) {
+        /* Others with much output may be as slow: theirs is measured too. */
+        agent_batch_find_large(&runs->batches, AGENT_PACE_FIRST, slow,
+                               batch->pool);
         agent_batch_move(&runs->batches, slow);
     }
 }
