@@ -44,16 +44,14 @@ static char save_next(const fixture_t *fixture, apr_interval_time_t used)
     return run;
 }
 
-/* How many deployments and runs are known. */
+/* How many accounts, deployments and runs are known. */
 static int count_shares(const fixture_t *fixture)
 {
     const agent_batch_queue_t *queue = &fixture->runs->batches;
-    const agent_share_t *share;
     int count = 0;
 
-    AGENT_RING_EACH(share, &queue->shares, agent_share_t, link)
-    {
-        count++;
+    for (int i = 0; i < AGENT_SHARE_LEVELS; i++) {
+        count += (int)apr_hash_count(queue->fair.shares[i]);
     }
     return count;
 }
@@ -88,12 +86,12 @@ static void one_slow_run_delays_eight_quick_ones_by_one_attempt(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    set_deployment(fixture, 0, "slow");
-    add_long_line(fixture, 0);
     for (int i = 1; i < RUNS; i++) {
         set_deployment(fixture, i, "quick");
         add_long_line(fixture, i);
     }
+    set_deployment(fixture, 0, "slow");
+    add_long_line(fixture, 0);
     assert_int_equal(fail_next(fixture, SLOW), '0');
     for (int i = 1; i < RUNS; i++) {
         assert_int_equal(save_next(fixture, QUICK), '0' + i);
@@ -150,21 +148,21 @@ static void a_run_that_waits_for_each_reply_is_charged_as_others(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 3; i >= 0; i--) {
         set_deployment(fixture, i, i == 0 ? "slow" : "quick");
         add_long_line(fixture, i);
     }
     assert_int_equal(save_next(fixture, SLOW), '0');
     add_long_line(fixture, 0);
-    for (int i = 1; i < 4; i++) {
+    for (int i = 3; i > 0; i--) {
         assert_int_equal(save_next(fixture, QUICK), '0' + i);
     }
     assert_int_equal(save_next(fixture, SLOW), '0');
     /* Nothing waited: all begin again. */
     add_long_line(fixture, 1);
     add_long_line(fixture, 0);
-    assert_int_equal(fail_next(fixture, QUICK), '1');
     assert_int_equal(fail_next(fixture, SLOW), '0');
+    assert_int_equal(fail_next(fixture, QUICK), '1');
 }
 
 static void a_run_that_newly_waits_has_not_saved_up_time(void **state)
@@ -190,8 +188,8 @@ static void the_end_of_a_quick_run_is_sent_after_its_output(void **state)
 
     set_deployment(fixture, 0, "slow");
     set_deployment(fixture, 1, "quick");
-    add_long_line(fixture, 0);
     add_long_line(fixture, 1);
+    add_long_line(fixture, 0);
     assert_int_equal(fail_next(fixture, SLOW), '0');
     batch = agent_fair_queue_next(queue, true);
     assert_int_equal(run_of(batch), '1');
@@ -265,6 +263,7 @@ static void the_dedicated_batches_of_a_split_batch_are_those_of_deployments(
         add_line(fixture, i, 100);
     }
     agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    assert_int_equal(fail_next(fixture, 1), '2');
     assert_int_equal(fail_next(fixture, 1), '0');
     assert_int_equal(fail_next(fixture, 1), '2');
     assert_int_equal(fail_next(fixture, 1), '1');
@@ -300,6 +299,177 @@ static void a_dedicated_batch_waits_for_earlier_lines_of_its_run(void **state)
     assert_int_equal(run_of(agent_fair_queue_next(queue, true)), '1');
 }
 
+/* A new run, whose id begins with 'n', has a dedicated batch. */
+static void add_new_run(const fixture_t *fixture, int number,
+                        const char *deployment_id)
+{
+    apr_pool_t *pool = fixture->runs->context->pool;
+    agent_lease_t *lease = apr_pcalloc(pool, sizeof(*lease));
+
+    memcpy(lease->key.run_id, apr_psprintf(pool, "n%035d", number), 36);
+    apr_cpystrn(lease->deployment_id, deployment_id, AGENT_UUID_SIZE);
+    lease->is_refused = true;
+    agent_batch_add(&fixture->runs->batches, lease, AGENT_ITEM_END, "{}", 2,
+                    -1);
+}
+
+/* Saves that many batches; while one is in flight its run has another one, or
+ * ends and a new run begins. Returns how many of them are of run 0. */
+static int count_served(const fixture_t *fixture, int attempts,
+                        apr_interval_time_t used)
+{
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    int served = 0;
+
+    for (int i = 0; i < attempts; i++) {
+        agent_batch_t *batch = agent_fair_queue_next(queue, true);
+
+        agent_fair_queue_send(queue, batch);
+        if (run_of(batch) == '0') {
+            served++;
+            add_long_line(fixture, 0);
+        }
+        else {
+            add_new_run(fixture, i, fixture->leases[0]->deployment_id);
+        }
+        fixture->runs->context->now += used;
+        agent_batch_drop(queue, batch);
+        assert_true(count_shares(fixture) < 12);
+    }
+    return served;
+}
+
+/* Three runs of a deployment wait; a fourth one begins during each attempt. */
+static void check_stream(apr_pool_t *pool, apr_interval_time_t used)
+{
+    fixture_t *fixture = make_fixture(pool);
+    const char *deployment_id = fixture->leases[0]->deployment_id;
+
+    add_long_line(fixture, 0);
+    add_new_run(fixture, 20001, deployment_id);
+    add_new_run(fixture, 20002, deployment_id);
+    assert_in_range(count_served(fixture, 10000, used), 2500, 3334);
+}
+
+static void a_stream_of_new_runs_does_not_starve_an_older_one(void **state)
+{
+    check_stream(*state, QUICK);
+}
+
+static void a_stream_of_attempts_that_take_no_time_starves_none(void **state)
+{
+    check_stream(*state, 0);
+}
+
+static void a_run_served_alone_is_not_behind_one_that_begins_later(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+
+    add_long_line(fixture, 0);
+    for (int i = 0; i < 100; i++) {
+        agent_batch_t *batch = agent_fair_queue_next(queue, true);
+
+        assert_int_equal(run_of(batch), '0');
+        agent_fair_queue_send(queue, batch);
+        fixture->runs->context->now += SLOW / 2;
+        add_long_line(fixture, 1);
+        fixture->runs->context->now += SLOW / 2;
+        agent_fair_queue_fail(queue, batch, 0);
+        assert_int_equal(save_next(fixture, QUICK), '1');
+    }
+    add_long_line(fixture, 2);
+    assert_int_equal(fail_next(fixture, SLOW), '2');
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+}
+
+static void time_in_which_the_supervisor_is_stopped_is_not_charged(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    set_deployment(fixture, 0, "a");
+    set_deployment(fixture, 1, "b");
+    add_long_line(fixture, 1);
+    add_long_line(fixture, 0);
+    assert_int_equal(fail_next(fixture, apr_time_from_sec(600)), '0');
+    /* The limit of a statement on the second connection. */
+    assert_int_equal(fail_next(fixture, SLOW), '1');
+    assert_int_equal(fail_next(fixture, SLOW), '1');
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+}
+
+static void a_new_deployment_precedes_those_that_begin_with_it(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *batch;
+
+    for (int i = 0; i < 100; i++) {
+        add_new_run(fixture, i, apr_psprintf(*state, "slow%d", i));
+    }
+    batch = agent_fair_queue_next(queue, true);
+    agent_fair_queue_send(queue, batch);
+    add_long_line(fixture, 0);
+    fixture->runs->context->now += SLOW;
+    agent_fair_queue_fail(queue, batch, 0);
+    assert_int_equal(save_next(fixture, QUICK), '0');
+}
+
+static void an_account_has_one_share_however_many_deployments(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    const agent_batch_t *batch;
+
+    agent_fair_queue_set_account(queue, "quick", "one");
+    for (int i = 0; i < 100; i++) {
+        const char *deployment = apr_psprintf(*state, "slow%d", i);
+
+        agent_fair_queue_set_account(queue, deployment, "other");
+        add_new_run(fixture, i, deployment);
+    }
+    set_deployment(fixture, 0, "quick");
+    for (int i = 0; i < 100; i++) {
+        agent_batch_t *slow = agent_fair_queue_next(queue, true);
+
+        assert_int_equal(run_of(slow), 'n');
+        agent_fair_queue_send(queue, slow);
+        fixture->runs->context->now += SLOW;
+        add_long_line(fixture, 0);
+        agent_fair_queue_fail(queue, slow, 0);
+        assert_int_equal(save_next(fixture, QUICK), '0');
+    }
+    /* And the deployments of the other one take turns. */
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    {
+        assert_int_equal(batch->place.share->tag, SLOW);
+    }
+}
+
+static void lines_of_a_split_batch_are_sent_before_later_ones(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *batch;
+
+    add_line(fixture, 0, 100);
+    APR_RING_FIRST(&queue->waiting)->is_sealed = true;
+    add_line(fixture, 0, 200);
+    add_long_line(fixture, 0);
+    agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    for (int i = 0; i < 3; i++) {
+        static const apr_size_t lengths[] = {100, 200,
+                                             AGENT_BATCH_LONG_LINE + 1};
+
+        batch = agent_fair_queue_next(queue, true);
+        assert_int_equal(agent_buffer_length(&batch->text), lengths[i] + 1);
+        agent_fair_queue_send(queue, batch);
+        assert_null(agent_fair_queue_next(queue, true));
+        agent_batch_drop(queue, batch);
+    }
+    assert_int_equal(count_shares(fixture), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +487,13 @@ int main(void)
             the_dedicated_batches_of_a_split_batch_are_those_of_deployments),
         CHECK_TEST(a_dedicated_batch_that_is_due_precedes_one_that_is_not),
         CHECK_TEST(a_dedicated_batch_waits_for_earlier_lines_of_its_run),
+        CHECK_TEST(a_stream_of_new_runs_does_not_starve_an_older_one),
+        CHECK_TEST(a_stream_of_attempts_that_take_no_time_starves_none),
+        CHECK_TEST(a_run_served_alone_is_not_behind_one_that_begins_later),
+        CHECK_TEST(time_in_which_the_supervisor_is_stopped_is_not_charged),
+        CHECK_TEST(a_new_deployment_precedes_those_that_begin_with_it),
+        CHECK_TEST(an_account_has_one_share_however_many_deployments),
+        CHECK_TEST(lines_of_a_split_batch_are_sent_before_later_ones),
     };
 
     return CHECK_RUN(tests);

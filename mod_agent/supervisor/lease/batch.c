@@ -121,8 +121,8 @@ agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
     batch->is_dedicated = true;
     batch->run_id = key;
     batch->due_at = queue->context->now;
-    agent_fair_queue_enter(queue, batch, deployment_id);
     APR_RING_INSERT_BEFORE(next, batch, link);
+    agent_fair_queue_enter(queue, batch, deployment_id);
     return batch;
 }
 
@@ -224,6 +224,7 @@ static agent_batch_t *open_shared(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch = make_batch(queue);
 
+    batch->place.number = ++queue->fair.made;
     APR_RING_INSERT_TAIL(&queue->waiting, batch, agent_batch_t, link);
     return batch;
 }

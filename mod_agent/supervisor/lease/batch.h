@@ -14,6 +14,7 @@
 #include <apr_tables.h>
 
 #include "lease.h"
+#include "share.h"
 
 /* Limits of a shared batch, of a dedicated one (a single line may be longer),
  * and of a line in a shared batch. */
@@ -75,11 +76,10 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the second connection; the run's id, not terminated, and
-     * its share of the connection (fair_queue.h). */
+    /* Of one run, over the second connection; the run's id, not terminated. */
     bool is_dedicated;
     const char *run_id;
-    struct agent_share_t *share;
+    agent_batch_place_t place;
     apr_time_t sent_at;
     /* No more items are added; it is in flight. */
     bool is_sealed;
@@ -89,15 +89,12 @@ typedef struct agent_batch_t {
     int failures;
 } agent_batch_t;
 
-typedef APR_RING_HEAD(agent_batch_ring_t, agent_batch_t) agent_batch_ring_t;
-
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_batch_ring_t waiting;
     /* Run id (36 bytes) -> the last of its dedicated batches. */
     apr_hash_t *dedicated;
-    /* Of deployments and runs; those to be used again. */
-    APR_RING_HEAD(agent_share_ring_t, agent_share_t) shares, free_shares;
+    agent_fair_queue_t fair;
     /* Bytes of the shared batches; of dedicated ones and long arguments;
      * reserved as credit. And those of each deployment (backlog.h). */
     apr_size_t shared_bytes;

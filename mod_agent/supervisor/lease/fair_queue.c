@@ -1,155 +1,267 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shares of a connection; see fair_queue.h. */
+/*
+ * The shares of a connection; see fair_queue.h.
+ *
+ * The length of an attempt is known when it ends. Until then the start tag is
+ * that of its beginning, and the virtual time at least that; at the end the
+ * tag, and the virtual time divided by the number of shares with batches,
+ * advance by the time used. So it advances with each attempt: a stream of new
+ * runs, each of which begins at it, passes every finish tag. Times are
+ * microseconds of use since the owner had no batches, which 64 bits hold for
+ * 292,000 years.
+ */
 #include "fair_queue.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
+/* Idle shares that are looked at for each batch that leaves, at each level: one
+ * may become idle with it, so they become fewer. */
+#define SWEPT 2
+
+static void init_share(agent_share_t *share, agent_share_t *owner)
+{
+    memset(share, 0, sizeof(*share));
+    share->owner = owner;
+    APR_RING_INIT(&share->queue, agent_batch_t, place.link);
+    APR_RING_INIT(&share->idle, agent_share_t, link);
+}
+
 void agent_fair_queue_init(agent_batch_queue_t *queue)
 {
-    APR_RING_INIT(&queue->shares, agent_share_t, link);
-    APR_RING_INIT(&queue->free_shares, agent_share_t, link);
-}
+    apr_pool_t *pool = queue->context->pool;
+    agent_fair_queue_t *fair = &queue->fair;
 
-/* The least that those of one owner with batches used, except for one of them;
- * AGENT_CLOCK_NEVER without any. */
-static apr_interval_time_t least_used(const agent_batch_queue_t *queue,
-                                      const agent_share_t *owner,
-                                      const agent_share_t *except)
-{
-    apr_interval_time_t least = AGENT_CLOCK_NEVER;
-    const agent_share_t *share;
-
-    AGENT_RING_EACH(share, &queue->shares, agent_share_t, link)
-    {
-        if (share->owner == owner && share != except && share->batches > 0
-            && share->used < least) {
-            least = share->used;
-        }
+    init_share(&fair->root, NULL);
+    for (int i = 0; i < AGENT_SHARE_LEVELS; i++) {
+        fair->shares[i] = apr_hash_make(pool);
     }
-    return least;
+    fair->accounts = apr_hash_make(pool);
+    APR_RING_INIT(&fair->runs, agent_share_t, link);
+    APR_RING_INIT(&fair->free, agent_share_t, link);
+    fair->entered = fair->made = 0;
 }
 
-static agent_share_t *find_share(const agent_batch_queue_t *queue,
-                                 const agent_share_t *owner, const char *id)
+void agent_fair_queue_set_account(agent_batch_queue_t *queue,
+                                  const char *deployment_id,
+                                  const char *account_id)
 {
-    agent_share_t *share;
+    apr_pool_t *pool = queue->context->pool;
+    const char *known = apr_hash_get(queue->fair.accounts, deployment_id,
+                                     APR_HASH_KEY_STRING);
 
-    AGENT_RING_EACH(share, &queue->shares, agent_share_t, link)
-    {
-        if (share->owner == owner && strcmp(share->id, id) == 0) {
-            return share;
-        }
+    if (known == NULL || strcmp(known, account_id) != 0) {
+        apr_hash_set(queue->fair.accounts, apr_pstrdup(pool, deployment_id),
+                     APR_HASH_KEY_STRING, apr_pstrdup(pool, account_id));
     }
-    return NULL;
 }
+
+/* ---- shares ---- */
 
 static agent_share_t *make_share(agent_batch_queue_t *queue,
-                                 agent_share_t *owner, const char *id)
+                                 agent_share_t *owner,
+                                 agent_share_level_t level, const char *id)
 {
-    agent_share_t *share = APR_RING_FIRST(&queue->free_shares);
+    agent_fair_queue_t *fair = &queue->fair;
+    agent_share_t *share = APR_RING_FIRST(&fair->free);
 
-    if (APR_RING_EMPTY(&queue->free_shares, agent_share_t, link)) {
+    if (APR_RING_EMPTY(&fair->free, agent_share_t, link)) {
         share = apr_palloc(queue->context->pool, sizeof(*share));
     }
     else {
         APR_RING_REMOVE(share, link);
     }
-    share->owner = owner;
-    share->used = 0;
-    share->batches = 0;
+    init_share(share, owner);
+    share->level = level;
     apr_cpystrn(share->id, id, sizeof(share->id));
-    APR_RING_INSERT_TAIL(&queue->shares, share, agent_share_t, link);
+    apr_hash_set(fair->shares[level], share->id, APR_HASH_KEY_STRING, share);
+    APR_RING_INSERT_TAIL(&owner->idle, share, agent_share_t, link);
     return share;
 }
 
-/* The share of that id has one batch more. */
-static agent_share_t *enter_share(agent_batch_queue_t *queue,
-                                  agent_share_t *owner, const char *id)
+static agent_share_t *find_share(agent_batch_queue_t *queue,
+                                 agent_share_t *owner,
+                                 agent_share_level_t level, const char *id)
 {
-    agent_share_t *share = find_share(queue, owner, id);
-    apr_interval_time_t least;
+    agent_share_t *share = apr_hash_get(queue->fair.shares[level], id,
+                                        APR_HASH_KEY_STRING);
 
-    if (share == NULL) {
-        share = make_share(queue, owner, id);
-    }
-    if (share->batches++ == 0) {
-        least = least_used(queue, owner, share);
-        if (least != AGENT_CLOCK_NEVER && least > share->used) {
-            share->used = least;
+    return share != NULL ? share : make_share(queue, owner, level, id);
+}
+
+static agent_share_t *find_run(agent_batch_queue_t *queue,
+                               const agent_batch_t *batch,
+                               const char *deployment_id)
+{
+    agent_share_t *root = &queue->fair.root;
+    const char *account_id = apr_hash_get(queue->fair.accounts, deployment_id,
+                                          APR_HASH_KEY_STRING);
+    agent_share_t *account = find_share(queue, root, AGENT_SHARE_ACCOUNT,
+                                        account_id != NULL ? account_id
+                                                           : deployment_id);
+    agent_share_t *deployment = find_share(
+        queue, account, AGENT_SHARE_DEPLOYMENT, deployment_id);
+    char run_id[AGENT_UUID_SIZE];
+
+    apr_cpystrn(run_id, batch->run_id, sizeof(run_id));
+    return find_share(queue, deployment, AGENT_SHARE_RUN, run_id);
+}
+
+static void forget_share(agent_fair_queue_t *fair, agent_share_t *share)
+{
+    apr_hash_set(fair->shares[share->level], share->id, APR_HASH_KEY_STRING,
+                 NULL);
+    APR_RING_INSERT_TAIL(&fair->free, share, agent_share_t, link);
+}
+
+/* Forgets idle shares whose finish tag has passed. Without any that has batches
+ * all begin again, together. */
+static void sweep(agent_fair_queue_t *fair, agent_share_t *owner)
+{
+    for (int i = 0; (i < SWEPT || owner->active == 0)
+         && !APR_RING_EMPTY(&owner->idle, agent_share_t, link);
+         i++) {
+        agent_share_t *share = APR_RING_FIRST(&owner->idle);
+
+        APR_RING_REMOVE(share, link);
+        if (owner->active == 0 || share->tag <= owner->time) {
+            forget_share(fair, share);
+        }
+        else {
+            APR_RING_INSERT_TAIL(&owner->idle, share, agent_share_t, link);
         }
     }
-    return share;
+    if (owner->active == 0) {
+        owner->time = owner->rest = 0;
+    }
+}
+
+/* It has its first batch. Deployments and accounts with batches are members of
+ * no ring. */
+static void begin_waiting(agent_fair_queue_t *fair, agent_share_t *share)
+{
+    agent_share_t *owner = share->owner;
+
+    APR_RING_REMOVE(share, link);
+    if (share->level == AGENT_SHARE_RUN) {
+        APR_RING_INSERT_TAIL(&fair->runs, share, agent_share_t, link);
+    }
+    if (share->tag < owner->time) {
+        share->tag = owner->time;
+    }
+    share->entered = ++fair->entered;
+    owner->active++;
+}
+
+static void end_waiting(agent_share_t *share)
+{
+    if (share->level == AGENT_SHARE_RUN) {
+        APR_RING_REMOVE(share, link);
+    }
+    APR_RING_INSERT_TAIL(&share->owner->idle, share, agent_share_t, link);
+    share->owner->active--;
+}
+
+/* ---- batches of a run ---- */
+
+/* The first one of the run after this one; the sentinel: none. */
+static agent_batch_t *find_later(const agent_batch_queue_t *queue,
+                                 agent_share_t *share, agent_batch_t *batch)
+{
+    agent_batch_t *later = APR_RING_NEXT(batch, link);
+
+    for (; share->batches > 0
+         && later != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
+         later = APR_RING_NEXT(later, link)) {
+        if (later->place.share == share) {
+            return later;
+        }
+    }
+    return APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link);
+}
+
+/* The last shared batch before this one with output of the run; 0: none. */
+static apr_uint64_t find_earlier(const agent_batch_queue_t *queue,
+                                 const agent_batch_t *batch)
+{
+    const agent_batch_t *earlier = APR_RING_PREV(batch, link);
+
+    for (; earlier != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
+         earlier = APR_RING_PREV(earlier, link)) {
+        const agent_batch_run_t *run = earlier->is_dedicated
+            ? NULL
+            : apr_hash_get(earlier->runs, batch->run_id, 36);
+
+        if (run != NULL && !run->is_dead) {
+            return earlier->place.number;
+        }
+    }
+    return 0;
 }
 
 void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
                             const char *deployment_id)
 {
-    agent_share_t *owner = enter_share(queue, NULL, deployment_id);
+    agent_share_t *share = find_run(queue, batch, deployment_id);
+    agent_batch_t *later = find_later(queue, share, batch);
 
-    batch->share = enter_share(queue, owner,
-                               apr_pstrmemdup(batch->pool, batch->run_id, 36));
-}
-
-/* Frees shares of the owner without batches that would begin where they are. */
-static void free_shares(agent_batch_queue_t *queue, const agent_share_t *owner)
-{
-    apr_interval_time_t least = least_used(queue, owner, NULL);
-    agent_share_t *share;
-    agent_share_t *next;
-
-    AGENT_RING_EACH_SAFE(share, next, &queue->shares, agent_share_t, link)
-    {
-        if (share->owner == owner && share->batches == 0
-            && share->used <= least) {
-            APR_RING_REMOVE(share, link);
-            APR_RING_INSERT_TAIL(&queue->free_shares, share, agent_share_t,
-                                 link);
+    APR_RING_INSERT_BEFORE(later, batch, place.link);
+    if (batch == APR_RING_FIRST(&share->queue)) {
+        /* One before which it was inserted waits for this one alone. */
+        if (share->batches > 0) {
+            later->place.after = 0;
+        }
+        batch->place.after = find_earlier(queue, batch);
+    }
+    batch->place.share = share;
+    for (; share->owner != NULL; share = share->owner) {
+        if (share->batches++ == 0) {
+            begin_waiting(&queue->fair, share);
         }
     }
 }
 
 /* The time since the batch was sent; at least 1, so that attempts that take no
- * time are taken in turn too. */
+ * time are taken in turn too. No statement takes longer than the limit of the
+ * second connection: the supervisor was stopped. */
 static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
     apr_interval_time_t used = queue->context->now - batch->sent_at;
+    apr_interval_time_t limit = 2 * queue->context->timing.statement;
+    agent_share_t *share = batch->place.share;
 
+    used = used < limit ? used : limit;
     used = used > 1 ? used : 1;
-    batch->share->used += used;
-    batch->share->owner->used += used;
+    for (; share->owner != NULL; share = share->owner) {
+        share->tag += used;
+        share->owner->rest += used;
+        share->owner->time += share->owner->rest / share->owner->active;
+        share->owner->rest %= share->owner->active;
+    }
 }
 
 void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    agent_share_t *owner = batch->share->owner;
+    agent_share_t *share = batch->place.share;
 
     if (batch->is_sent) {
         charge(queue, batch);
     }
-    batch->share->batches--;
-    owner->batches--;
-    free_shares(queue, owner);
-    free_shares(queue, NULL);
-}
+    APR_RING_REMOVE(batch, place.link);
+    while (share->owner != NULL) {
+        agent_share_t *owner = share->owner;
 
-/* Whether no earlier batch has output of the batch's run. */
-static bool is_next_of_run(const agent_batch_queue_t *queue,
-                           const agent_batch_t *batch)
-{
-    const agent_batch_t *earlier = APR_RING_FIRST(&queue->waiting);
-
-    for (; earlier != batch; earlier = APR_RING_NEXT(earlier, link)) {
-        const agent_batch_run_t *run = apr_hash_get(earlier->runs,
-                                                    batch->run_id, 36);
-
-        if (run != NULL && !run->is_dead) {
-            return false;
+        if (--share->batches == 0) {
+            end_waiting(share);
         }
+        /* It may forget the share. */
+        sweep(&queue->fair, owner);
+        share = owner;
     }
-    return true;
 }
+
+/* ---- choice ---- */
 
 apr_time_t agent_fair_queue_due(const agent_batch_queue_t *queue,
                                 const agent_batch_t *batch)
@@ -159,10 +271,12 @@ apr_time_t agent_fair_queue_due(const agent_batch_queue_t *queue,
     return due > batch->retry_at ? due : batch->retry_at;
 }
 
-/* Whether the batch is to be sent before the other one. */
+/* Whether the batch is to be sent before the other one, of another run. */
 static bool precedes(const agent_batch_queue_t *queue,
                      const agent_batch_t *batch, const agent_batch_t *other)
 {
+    const agent_share_t *share = batch->place.share;
+    const agent_share_t *others = other->place.share;
     apr_time_t now = queue->context->now;
     apr_time_t due = agent_fair_queue_due(queue, batch);
     apr_time_t other_due = agent_fair_queue_due(queue, other);
@@ -170,39 +284,73 @@ static bool precedes(const agent_batch_queue_t *queue,
     if (due > now || other_due > now) {
         return due < other_due;
     }
-    return batch->share->owner == other->share->owner
-        ? batch->share->used < other->share->used
-        : batch->share->owner->used < other->share->owner->used;
+    while (share->owner != others->owner) {
+        share = share->owner;
+        others = others->owner;
+    }
+    if (share->tag != others->tag) {
+        return share->tag < others->tag;
+    }
+    return share->level == AGENT_SHARE_RUN ? share->entered < others->entered
+                                           : share->entered > others->entered;
 }
 
-agent_batch_t *agent_fair_queue_next(const agent_batch_queue_t *queue,
-                                     bool is_dedicated)
+/* Shared batches are sent in order. */
+static agent_batch_t *next_shared(const agent_batch_queue_t *queue,
+                                  bool is_sent)
 {
-    agent_batch_t *best = NULL;
     agent_batch_t *batch;
 
     AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        if (batch->is_dedicated != is_dedicated || batch->is_sent) {
-            continue;
-        }
-        if (!is_dedicated) {
-            /* Shared batches are sent in order. */
+        if (!batch->is_dedicated && (is_sent || !batch->is_sent)) {
             return batch;
         }
-        if ((best == NULL || precedes(queue, batch, best))
-            && is_next_of_run(queue, batch)) {
+    }
+    return NULL;
+}
+
+static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
+{
+    const agent_batch_t *shared = NULL;
+    agent_batch_t *best = NULL;
+    const agent_share_t *share;
+
+    AGENT_RING_EACH(share, &queue->fair.runs, agent_share_t, link)
+    {
+        agent_batch_t *batch = APR_RING_FIRST(&share->queue);
+
+        if (batch->place.after > 0 && shared == NULL) {
+            shared = next_shared(queue, true);
+        }
+        if (!batch->is_sent
+            && (batch->place.after == 0 || shared == NULL
+                || shared->place.number > batch->place.after)
+            && (best == NULL || precedes(queue, batch, best))) {
             best = batch;
         }
     }
     return best;
 }
 
+agent_batch_t *agent_fair_queue_next(const agent_batch_queue_t *queue,
+                                     bool is_dedicated)
+{
+    return is_dedicated ? next_dedicated(queue) : next_shared(queue, false);
+}
+
 void agent_fair_queue_send(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
+    const agent_share_t *share = batch->place.share;
+
     batch->is_sealed = true;
     batch->is_sent = true;
     batch->sent_at = queue->context->now;
+    for (; share != NULL && share->owner != NULL; share = share->owner) {
+        if (share->owner->time < share->tag) {
+            share->owner->time = share->tag;
+        }
+    }
 }
 
 void agent_fair_queue_fail(agent_batch_queue_t *queue, agent_batch_t *batch,

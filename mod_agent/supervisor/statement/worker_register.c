@@ -11,6 +11,8 @@
 
 #include <apr_strings.h>
 
+#include "../lease/fair_queue.h"
+
 enum { COL_WORKER, COL_BOOT, COL_PID, COL_PID_START };
 
 static apr_time_t due_list(void *part)
@@ -214,6 +216,9 @@ static void keep_deployments(const agent_worker_t *worker,
 
         apr_cpystrn(graphs->deployment_id, agent_db_value(result, row, 1),
                     sizeof(graphs->deployment_id));
+        agent_fair_queue_set_account(
+            &worker->runs->batches, graphs->deployment_id,
+            agent_pool_account(&worker->runners->pools[i]));
         report_deployment(worker, &worker->runners->pools[i]);
         row += graphs->count;
     }
