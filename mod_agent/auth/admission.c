@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include <apr_network_io.h>
 #include <http_protocol.h>
 
+#include "../core/address.h"
 #include "../core/clock.h"
 #include "../core/deployment.h"
 #include "../http/body.h"
@@ -128,18 +128,18 @@ static apr_status_t check_open(agent_call_t *call)
         : APR_SUCCESS;
 }
 
-/* Judged by the peer of the connection, which mod_remoteip does not change. */
+/* Judged by the peer of the connection, which mod_remoteip does not change. A
+ * socket of both families has IPv4 peers as mapped addresses. */
 static bool is_peer_trusted(const agent_call_t *call)
 {
     const apr_array_header_t *blocks = agent_config_trusted(call->dir);
+    const apr_sockaddr_t *peer = call->r->connection->client_addr;
+    struct sockaddr_in v4;
 
-    for (int i = 0; blocks != NULL && i < blocks->nelts; i++) {
-        if (apr_ipsubnet_test(APR_ARRAY_IDX(blocks, i, apr_ipsubnet_t *),
-                              call->r->connection->client_addr)) {
-            return true;
-        }
-    }
-    return false;
+    return blocks != NULL
+        && (agent_address_is_in_any(blocks, (const void *)&peer->sa)
+            || (agent_address_unmap(&v4, (const void *)&peer->sa)
+                && agent_address_is_in_any(blocks, (const void *)&v4)));
 }
 
 /* x-user-id is anybody's word, unless it is that of a trusted proxy. */
@@ -168,7 +168,6 @@ apr_status_t agent_admission_check(agent_call_t *call)
 {
     const char *account_id = agent_deployment_account(
         agent_config_deployment(call->dir));
-
     apr_status_t rv;
 
     call->identity = agent_identity_of(call->r);

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include <apr_network_io.h>
 #include <apr_strings.h>
 
+#include "../core/address.h"
 #include "../core/deployment.h"
 #include "../core/header.h"
 #include "../core/origin.h"
@@ -185,28 +185,15 @@ const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* 192.0.2.1, 2001:db8::/32. */
-static apr_status_t parse_block(apr_ipsubnet_t **out, const char *arg,
-                                apr_pool_t *pool)
-{
-    char *address = apr_pstrdup(pool, arg);
-    char *bits = strchr(address, '/');
-
-    if (bits != NULL) {
-        *bits++ = '\0';
-    }
-    return apr_ipsubnet_create(out, address, bits, pool);
-}
-
 const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
-    apr_ipsubnet_t *block;
+    agent_address_block_t block;
     bool is_none = strcasecmp(arg, "none") == 0;
 
     if (config->trusted == NULL) {
         config->trusted = apr_array_make(cmd->pool, 2,
-                                         sizeof(apr_ipsubnet_t *));
+                                         sizeof(agent_address_block_t));
     }
     else if (is_none || apr_is_empty_array(config->trusted)) {
         return apr_psprintf(cmd->pool,
@@ -217,15 +204,14 @@ const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
     if (is_none) {
         return NULL;
     }
-    /* Not names, which would have to be resolved. */
-    if (strspn(arg, "0123456789abcdefABCDEF:./") != strlen(arg)
-        || parse_block(&block, arg, cmd->pool) != APR_SUCCESS) {
+    if (!agent_address_read_block(&block, arg)) {
         return apr_psprintf(cmd->pool,
-                            "AgentTrustUserHeader: expected addresses or "
-                            "address blocks like 192.0.2.1 or 2001:db8::/32, "
-                            "or None, got '%s'",
-                            arg);
+                            "AgentTrustUserHeader: expected %s, or None, got "
+                            "'%s'",
+                            agent_address_expected(arg), arg);
     }
-    APR_ARRAY_PUSH(config->trusted, apr_ipsubnet_t *) = block;
+    /* A block without an IPv4 form is compared as it is. */
+    agent_address_unmap_block(&block);
+    APR_ARRAY_PUSH(config->trusted, agent_address_block_t) = block;
     return NULL;
 }

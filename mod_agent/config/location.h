@@ -24,7 +24,7 @@ typedef struct agent_dir_config_t {
     apr_array_header_t *origins;      /* of agent_origin_pattern_t */
     apr_array_header_t *origin_match; /* of ap_regex_t *; one or none */
     apr_array_header_t *headers;      /* of agent_header_pattern_t */
-    apr_array_header_t *trusted;      /* of apr_ipsubnet_t * */
+    apr_array_header_t *trusted;      /* of agent_address_block_t */
     int sign_up;                      /* agent_sign_up_t */
 } agent_dir_config_t;
 
@@ -68,7 +68,7 @@ const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
 const ap_regex_t *agent_config_origin_match(const agent_dir_config_t *config);
 /* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
 const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
-/* Of apr_ipsubnet_t *; NULL without AgentTrustUserHeader. */
+/* Of agent_address_block_t; NULL without AgentTrustUserHeader. */
 const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *);
 
 #endif

@@ -147,7 +147,7 @@ my @good = (
     graph('AgentModel demo') . "AgentSignUp On\n<Location />\nAgentSignUp Off\n</Location>\n",
     graph('AgentModel demo') . "AgentLimit keys 0\nAgentLimit keys 1000000000 account=$ACCOUNT\nAgentLimit queued_runs 5\nAgentLimit streams None\n"
         . "AgentLimit stored_bytes 0\nAgentLimit stored_bytes 1000000g account=$ACCOUNT\nAgentLimit deployments 5\nAgentLimit threads 5\nAgentLimit webhooks 5\n",
-    (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8'),
+    (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8', '::ffff:192.0.2.1'),
     (map { graph('AgentModel demo') . "AgentRegion $_\n" } qw(eu us-east-1 r), 'r' x 16),
     (map { graph('AgentModel demo') . "AgentWrongRegion $_\n" } qw(403 421 307)),
     graph('AgentModel demo') . "AgentRegion eu\nAgentRegionURL eu https://eu.example.com HTTPS://eu.api.example.com:8443/v1\n"
@@ -303,8 +303,9 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentAddressSerial -1\n", 'AgentAddressSerial', '0 to 2147483647', q('-1') ],
     (map { [ bare_host($_), (split)[0], 'cannot occur within', '' ] } 'AgentEgressAddress 198.51.100.1', 'AgentIngressAddress 198.51.100.1', 'AgentAddressSerial 1', 'AgentRegion eu', 'AgentRegionURL eu https://a https://b', 'AgentWrongRegion 403'),
     [ graph('AgentModel demo') . "AgentSignUp Yes\n", 'AgentSignUp', 'Off, On or Invitation', q('Yes') ],
-    (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses or address blocks', "'$_'" ] }
-        'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256'),
+    (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses like', "'$_'" ] }
+        'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256', '10', '192.0.2', '192.0.2.0/255.255.255.0'),
+    [ graph('AgentModel demo') . "AgentTrustUserHeader 192.0.2.1/8\n", 'AgentTrustUserHeader', 'a block with no bits after its length', q('192.0.2.1/8') ],
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'None alone', 'beside another value' ] }
         'None 192.0.2.1', '192.0.2.1 None'),
     (map { [ graph('AgentModel demo') . "<Location />\nRequire agent-$_->[0] $_->[1]\n</Location>\n", "Require agent-$_->[0]", "expected $_->[2]", "'$_->[1]'" ] }

@@ -11,9 +11,12 @@ use AgentTest::Server;
 use AgentTest::Tls;
 use Digest::MD5 qw(md5_hex);
 use File::Temp qw(tempdir);
+use IO::Socket::IP;
 use Test::More;
 
-my ($port, $behind) = map { free_port() } 1, 2;
+my ($port, $behind, $dual) = map { free_port() } 1 .. 3;
+# The host has IPv6.
+my $has_v6 = IO::Socket::IP->new(Listen => 1, LocalHost => '::1');
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my $account = create_account();
@@ -65,6 +68,7 @@ Listen 127.0.0.1:$behind
 <VirtualHost 127.0.0.1:$behind>
     RemoteIPProxyProtocol On
 </VirtualHost>
+@{[ $has_v6 ? "Listen [::]:$dual" : '' ]}
 CONF
 $server->start;
 my ($near, $proxy) = map { AgentTest::Client->new(url => $server->url, local_address => $_) } '127.0.0.1', '127.0.0.2';
@@ -121,6 +125,14 @@ subtest 'user: the key id of another key, or that of a trusted proxy' => sub {
     is_user(configurable_of($near, { %key, 'x-user-id' => 'eve' }, configurable => \%claims), identity_of($id, 'read', 'run'), 'user: the key id');
     is_user(configurable_of($proxy, \%key), identity_of($id, 'read', 'run'), 'user: the key id, if the proxy says nothing');
     is_user(configurable_of($proxy, { %key, 'x-user-id' => 'bob' }), identity_of('bob', 'read', 'run'), 'user: that of the proxy');
+    SKIP: {
+        skip 'no IPv6 here', 2 if !$has_v6;
+        my ($near_dual, $proxy_dual) = map { AgentTest::Client->new(url => "http://127.0.0.1:$dual", local_address => $_) } '127.0.0.1', '127.0.0.2';
+        is_user(configurable_of($proxy_dual, { %key, 'x-user-id' => 'bob' }), identity_of('bob', 'read', 'run'),
+            'user: that of the proxy, on a socket of both families');
+        is_user(configurable_of($near_dual, { %key, 'x-user-id' => 'eve' }), identity_of($id, 'read', 'run'),
+            'user: the key id, on a socket of both families');
+    }
     is_user(configurable_of($near, { %key, 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of($id, 'read', 'run'),
         'user: a proxy is the peer of the connection, not an address of mod_remoteip');
     is_user(configurable_of($proxy, { %key, 'x-user-id' => 'bob', 'X-Forwarded-For' => '203.0.113.9' }), identity_of('bob', 'read', 'run'),
