@@ -188,7 +188,7 @@ static apr_status_t ask_database(agent_identity_t *out,
 
 /* The cache comes first: it has no key that the parser would refuse. */
 static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
-                           const char *text, int *retry_sec)
+                           const char *text)
 {
     apr_interval_time_t wait;
 
@@ -205,9 +205,10 @@ static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
         : agent_attempts_wait(attempt->auth->failures, attempt->address,
                               attempt->begun_at);
     if (wait > 0) {
-        *retry_sec = (int)apr_time_sec(wait) + 1;
-        return agent_error_set(attempt->err, AGENT_E_TOO_MANY_FAILURES, NULL,
-                               NULL, attempt->pool);
+        agent_error_set(attempt->err, AGENT_E_TOO_MANY_FAILURES, NULL, NULL,
+                        attempt->pool);
+        (*attempt->err)->retry_sec = (int)apr_time_sec(wait) + 1;
+        return APR_EGENERAL;
     }
     return ask_database(out, attempt, text);
 }
@@ -215,8 +216,7 @@ static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
 apr_status_t agent_authenticate(const agent_identity_t **out,
                                 agent_auth_t *auth,
                                 const agent_auth_request_t *request,
-                                int *retry_sec, agent_error_t **err,
-                                apr_pool_t *pool)
+                                agent_error_t **err, apr_pool_t *pool)
 {
     attempt_t attempt = {.auth = auth,
                          .address = request->address,
@@ -228,7 +228,7 @@ apr_status_t agent_authenticate(const agent_identity_t **out,
     const char *text = NULL;
 
     if (choose_key(&text, request, err, pool) != APR_SUCCESS
-        || verify(identity, &attempt, text, retry_sec) != APR_SUCCESS) {
+        || verify(identity, &attempt, text) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     *out = identity;

@@ -25,14 +25,12 @@ apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
 
 /*
  * *out: the owner of the request's key, in pool. Errors: UNAUTHORIZED without a
- * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES with *retry_sec set,
- * REGION_MISMATCH, and those of the database. Of a key in the cache no error is
- * possible.
+ * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES, REGION_MISMATCH, and those
+ * of the database. Of a key in the cache no error is possible.
  */
 apr_status_t agent_authenticate(const agent_identity_t **out,
                                 agent_auth_t *auth,
                                 const agent_auth_request_t *request,
-                                int *retry_sec, agent_error_t **err,
-                                apr_pool_t *pool);
+                                agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -35,20 +35,16 @@ void agent_provider_challenge(request_rec *r)
     agent_problem_challenge(r);
 }
 
-static void set_headers(request_rec *r, const agent_error_t *err, int retry_sec)
+static void set_headers(request_rec *r, const agent_error_t *err)
 {
     agent_body_skip(r);
     if (agent_error_http(err->id) == HTTP_UNAUTHORIZED) {
         agent_provider_challenge(r);
     }
-    if (retry_sec > 0) {
-        apr_table_setn(r->err_headers_out, "Retry-After",
-                       apr_itoa(r->pool, retry_sec));
-    }
 }
 
 static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
-                                 int *retry_sec, agent_error_t **err)
+                                 agent_error_t **err)
 {
     const agent_auth_request_t request = {
         .api_key = apr_table_get(r->headers_in, "x-api-key"),
@@ -66,17 +62,15 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
                         "this server has no database for API keys", r->pool);
         return APR_EGENERAL;
     }
-    return agent_authenticate(out, child->auth, &request, retry_sec, err,
-                              r->pool);
+    return agent_authenticate(out, child->auth, &request, err, r->pool);
 }
 
 apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
 {
     const agent_identity_t *identity = NULL;
-    int retry_sec = 0;
 
-    if (authenticate(&identity, r, &retry_sec, err) != APR_SUCCESS) {
-        set_headers(r, *err, retry_sec);
+    if (authenticate(&identity, r, err) != APR_SUCCESS) {
+        set_headers(r, *err);
         return APR_EGENERAL;
     }
     agent_identity_bind(r, identity);

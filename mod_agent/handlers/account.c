@@ -3,8 +3,6 @@
  * request's key. */
 #include "handlers.h"
 
-#include <apr_strings.h>
-
 #include "../config/platform.h"
 #include "../core/clock.h"
 #include "../http/problem.h"
@@ -38,10 +36,10 @@ static apr_status_t count_sign_up(agent_call_t *call)
                                                    address, now);
 
     if (wait > 0) {
-        apr_table_setn(call->r->err_headers_out, "Retry-After",
-                       apr_ltoa(call->pool, (long)apr_time_sec(wait) + 1));
-        return agent_error_set(&call->err, AGENT_E_TOO_MANY_SIGN_UPS, NULL,
-                               NULL, call->pool);
+        agent_error_set(&call->err, AGENT_E_TOO_MANY_SIGN_UPS, NULL, NULL,
+                        call->pool);
+        call->err->retry_sec = (int)apr_time_sec(wait) + 1;
+        return APR_EGENERAL;
     }
     agent_attempts_add(call->child->sign_ups, address, now);
     return APR_SUCCESS;
