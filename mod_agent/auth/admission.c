@@ -16,8 +16,9 @@
 #include "../http/router.h"
 #include "binding.h"
 #include "cache.h"
-#include "provider.h"
 #include "key_region.h"
+#include "provider.h"
+#include "realm.h"
 
 /* A route without data, or a preflight, which has no credentials. */
 static bool is_open(const agent_call_t *call)
@@ -171,6 +172,7 @@ apr_status_t agent_admission_check(agent_call_t *call)
     apr_status_t rv;
 
     call->identity = agent_identity_of(call->r);
+    call->realm = agent_realm_of(call->r);
     rv = is_open(call) ? check_open(call) : check_request(call, account_id);
     if (rv != APR_SUCCESS) {
         agent_body_skip(call->r);

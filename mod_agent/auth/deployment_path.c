@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <apr_strings.h>
+#include <httpd.h>
 #include <http_config.h>
 #include <http_protocol.h>
 
@@ -18,6 +18,7 @@
 #include "../http/router.h"
 #include "own_child.h"
 #include "provider.h"
+#include "realm.h"
 #include "require.h"
 
 /* A location that serves a deployment has another handler. */

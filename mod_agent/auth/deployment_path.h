@@ -4,8 +4,6 @@
 #ifndef AGENT_AUTH_DEPLOYMENT_PATH_H
 #define AGENT_AUTH_DEPLOYMENT_PATH_H
 
-#include "../http/call.h"
-
 /* Registers the hook that answers where no location serves the NAME; called
  * with the module's hooks. */
 void agent_deployment_path_register(void);

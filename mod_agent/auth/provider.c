@@ -20,6 +20,7 @@
 #include "binding.h"
 #include "key_region.h"
 #include "own_child.h"
+#include "realm.h"
 
 bool agent_provider_is_chosen(request_rec *r)
 {
@@ -32,7 +33,7 @@ void agent_provider_challenge(request_rec *r)
 {
     /* A refusal is sent before the body is read. */
     agent_body_skip(r);
-    agent_problem_challenge(r);
+    agent_problem_challenge(r, agent_realm_of(r));
 }
 
 static void set_headers(request_rec *r, const agent_error_t *err)

@@ -2,6 +2,8 @@
 /* Creates, merges and reads the configuration of a location; see location.h. */
 #include "location.h"
 
+#include <string.h>
+
 #include <ap_expr.h>
 #include <http_core.h>
 
@@ -104,9 +106,9 @@ const agent_dir_config_t *agent_config_dir(const request_rec *r)
     return ap_get_module_config(r->per_dir_config, &agent_module);
 }
 
-const char *agent_config_handler(request_rec *r)
+/* SetHandler of a section; it is an expression, also as a word. */
+static const char *read_handler(request_rec *r, const core_dir_config *core)
 {
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     const char *problem = NULL;
     const char *handler;
 
@@ -115,6 +117,48 @@ const char *agent_config_handler(request_rec *r)
     }
     handler = ap_expr_str_exec(r, core->expr_handler, &problem);
     return problem == NULL ? handler : NULL;
+}
+
+const char *agent_config_handler(request_rec *r)
+{
+    return read_handler(r, ap_get_core_module_config(r->per_dir_config));
+}
+
+static bool has_handler(request_rec *r, const ap_conf_vector_t *section,
+                        const char *name);
+
+static bool any_has_handler(request_rec *r, const apr_array_header_t *sections,
+                            const char *name)
+{
+    for (int i = 0; sections != NULL && i < sections->nelts; i++) {
+        if (has_handler(r, APR_ARRAY_IDX(sections, i, const ap_conf_vector_t *),
+                        name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Also in the <Files> and <If> of the section. */
+static bool has_handler(request_rec *r, const ap_conf_vector_t *section,
+                        const char *name)
+{
+    const core_dir_config *core = ap_get_core_module_config(section);
+    const char *handler = read_handler(r, core);
+
+    return (handler != NULL && strcmp(handler, name) == 0)
+        || any_has_handler(r, core->sec_file, name)
+        || any_has_handler(r, core->sec_if, name);
+}
+
+bool agent_config_host_has_handler(request_rec *r, const char *name)
+{
+    const core_server_config *core = ap_get_core_module_config(
+        r->server->module_config);
+
+    return has_handler(r, r->server->lookup_defaults, name)
+        || any_has_handler(r, core->sec_url, name)
+        || any_has_handler(r, core->sec_dir, name);
 }
 
 const char *agent_config_deployment(const agent_dir_config_t *config)

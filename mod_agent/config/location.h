@@ -5,6 +5,8 @@
 #ifndef AGENT_CONFIG_LOCATION_H
 #define AGENT_CONFIG_LOCATION_H
 
+#include <stdbool.h>
+
 #include <httpd.h>
 #include <http_config.h>
 
@@ -44,6 +46,10 @@ const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
 /* Returns that of SetHandler, before httpd sets r->handler, or NULL. */
 const char *agent_config_handler(request_rec *r);
+
+/* Whether a section of the request's (virtual) host has that SetHandler. Linear
+ * in its sections, until one has it. */
+bool agent_config_host_has_handler(request_rec *r, const char *name);
 
 /* The following functions return a value or its default, borrowed from the
  * configuration. */

@@ -74,6 +74,8 @@ typedef struct agent_call_t {
      * verifies it again, see auth/admission.h. */
     const agent_identity_t *identity;
     apr_status_t (*renew)(struct agent_call_t *call);
+    /* Of the challenge of a 401; NULL: the default. */
+    const char *realm;
     /* The user of its runs, by authentication; NULL: that of x-user-id. */
     const char *user_id;
     /* The deployment, NULL for a route without data, and the ids in the path,

@@ -2,10 +2,7 @@
 /* Error bodies and the error log lines of requests; see problem.h. */
 #include "problem.h"
 
-#include <string.h>
-
 #include <apr_strings.h>
-#include <http_core.h>
 
 #include "../private.h"
 #include "../core/json.h"
@@ -84,19 +81,8 @@ void agent_problem_log(const agent_call_t *call)
     log_error(call->r, call->child, call->err);
 }
 
-/* On platform hosts the realm of a location of its own would tell that there is
- * such a deployment. */
-static const char *find_realm(request_rec *r)
+void agent_problem_challenge(request_rec *r, const char *realm)
 {
-    return r->uri != NULL && strstr(r->uri, AGENT_DEPLOYMENTS_PATH) != NULL
-        ? NULL
-        : ap_auth_name(r);
-}
-
-void agent_problem_challenge(request_rec *r)
-{
-    const char *realm = find_realm(r);
-
     apr_table_setn(r->err_headers_out, "WWW-Authenticate",
                    apr_pstrcat(r->pool, "Bearer realm=\"",
                                realm != NULL ? realm : DEFAULT_REALM, "\"",
@@ -105,10 +91,7 @@ void agent_problem_challenge(request_rec *r)
 
 static void set_headers(request_rec *r, const agent_error_t *err)
 {
-    if (err->http == HTTP_UNAUTHORIZED) {
-        agent_problem_challenge(r);
-    }
-    else if (err->retry_sec > 0) {
+    if (err->retry_sec > 0) {
         apr_table_setn(r->err_headers_out, "Retry-After",
                        apr_itoa(r->pool, err->retry_sec));
     }
@@ -141,6 +124,9 @@ int agent_problem_send(agent_call_t *call)
         return OK;
     }
     set_headers(call->r, err);
+    if (err->http == HTTP_UNAUTHORIZED) {
+        agent_problem_challenge(call->r, call->realm);
+    }
     return agent_response_json(call, err->http,
                                agent_problem_body(err, call->pool));
 }

@@ -13,11 +13,9 @@
  */
 int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
 
-/* Below it are the deployments of a platform host. */
-#define AGENT_DEPLOYMENTS_PATH "/deployments/"
-
-/* Sets the challenge of a 401, WWW-Authenticate; agent_problem_send() does. */
-void agent_problem_challenge(request_rec *r);
+/* Sets the challenge of a 401, WWW-Authenticate; agent_problem_send() does.
+ * realm NULL: `agent`. */
+void agent_problem_challenge(request_rec *r, const char *realm);
 
 /* Returns {"error", "message"}, which is in the responses that have begun, in
  * pool. */
@@ -30,8 +28,9 @@ const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool);
 void agent_problem_log(const agent_call_t *call);
 
 /* The same for a hook before the handler: logs the error and returns its
- * status, with which httpd ends the request; server_error.h has the body. err
- * lives as long as r->pool. child may be NULL for errors below 500. */
+ * status, with which httpd ends the request; server_error.h has the body. Of a
+ * 401 the caller sets the challenge. err lives as long as r->pool. child may be
+ * NULL for errors below 500. */
 int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err);
 

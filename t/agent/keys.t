@@ -109,6 +109,8 @@ subtest 'keys: a 401 has the challenge, the body of the API, and is sent before 
         is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', "keys: $path/threads has the challenge";
         like $answer->{headers}{'content-type'}, qr{^application/json}, "keys: $path/threads is JSON";
     }
+    is $client->get($_)->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', "keys: $_ has the challenge, on a host without a platform"
+        for '/files/deployments/x/y', '/a/deployments/b/threads/x';
     my $answer = $client->get('/files/x');
     is outcome($answer), '401 unauthorized', 'keys: a location of another handler has the same body';
     is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', 'keys: a location of another handler has the challenge';
