@@ -25,9 +25,7 @@
 static bool is_not_served(request_rec *r)
 {
     const agent_dir_config_t *dir = agent_config_dir(r);
-    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
-        ? agent_router_find(agent_config_handler(r))
-        : NULL;
+    const agent_api_t *api = agent_router_of(r);
     const char *path = api != NULL && api->is_platform
         ? agent_router_path(r, dir)
         : NULL;

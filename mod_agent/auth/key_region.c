@@ -157,10 +157,10 @@ static bool is_open(request_rec *r)
     agent_call_t call = {.r = r,
                          .pool = r->pool,
                          .dir = agent_config_dir(r),
-                         .api = agent_router_find(agent_config_handler(r))};
+                         .api = agent_router_of(r)};
     const agent_route_t *route;
 
-    if (r->proxyreq != PROXYREQ_NONE || call.api == NULL) {
+    if (call.api == NULL) {
         return false;
     }
     agent_router_match(&call);

@@ -151,9 +151,7 @@ static authz_status hide_deployment(request_rec *r)
 static authz_status check_location(const agent_identity_t *identity,
                                    request_rec *r)
 {
-    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
-        ? agent_router_find(agent_config_handler(r))
-        : NULL;
+    const agent_api_t *api = agent_router_of(r);
 
     if (api == NULL || api->is_platform) {
         return AUTHZ_NEUTRAL;

@@ -233,6 +233,13 @@ const agent_api_t *agent_router_find(const char *handler)
     return api->handler != NULL ? api : NULL;
 }
 
+const agent_api_t *agent_router_of(request_rec *r)
+{
+    return r->proxyreq == PROXYREQ_NONE
+        ? agent_router_find(agent_config_handler(r))
+        : NULL;
+}
+
 const char *agent_router_path(const request_rec *r,
                               const agent_dir_config_t *dir)
 {

@@ -46,6 +46,10 @@ void agent_router_register(const agent_api_t *apis);
  * modules. */
 const agent_api_t *agent_router_find(const char *handler);
 
+/* Returns the API of the request's location; NULL: it has another handler, or
+ * mod_proxy has taken the request. */
+const agent_api_t *agent_router_of(request_rec *r);
+
 /* Returns the path after AgentPrefix, borrowed from r->uri; NULL: it does not
  * begin with that. */
 const char *agent_router_path(const request_rec *r,
