@@ -87,12 +87,7 @@ static const char *parse_scopes(cmd_parms *cmd, const char *line,
 
 static const char *check_name(char *word)
 {
-    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-_");
-
-    return word[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
-            && length > 0
-        ? NULL
-        : "names of deployments";
+    return agent_deployment_is_name(word) ? NULL : "names of deployments";
 }
 
 /* Without words: the deployment of the location. */

@@ -2,35 +2,10 @@
 /* AgentLimit: the limits of accounts. */
 #include "directives.h"
 
-#include <string.h>
-
 #include <apr_strings.h>
 
-#include "../core/uuid.h"
 #include "limit.h"
 #include "value.h"
-
-/* NULL: *out is in pool, or NULL without an account. */
-static const char *read_account(const char **out, const char *arg,
-                                apr_pool_t *pool)
-{
-    static const char prefix[] = "account=";
-    char id[AGENT_UUID_SIZE];
-
-    *out = NULL;
-    if (arg == NULL) {
-        return NULL;
-    }
-    if (strncmp(arg, prefix, strlen(prefix)) != 0
-        || !agent_uuid_parse(id, arg + strlen(prefix))) {
-        return apr_psprintf(pool,
-                            "AgentLimit: expected account= and the id of an "
-                            "account after the value, got '%s'",
-                            arg);
-    }
-    *out = apr_pstrdup(pool, id);
-    return NULL;
-}
 
 /* NULL: limit->value is the number, that of bytes with or without a unit, or
  * NONE. */
@@ -74,7 +49,7 @@ const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
     }
     problem = read_value(&limit, cmd, value);
     if (problem == NULL) {
-        problem = read_account(&limit.account_id, account, cmd->pool);
+        problem = agent_value_account(&limit.account_id, cmd, account, "value");
     }
     if (problem == NULL
         && agent_account_limit_find(config, limit.name, limit.account_id)

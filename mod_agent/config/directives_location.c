@@ -39,38 +39,46 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                 &ttl_range);
 }
 
-/* `*` and None must stand alone: beside other origins one of them would have no
- * effect. */
+/* Makes the list, and sets *is_none. None must stand alone: beside other values
+ * one of them would have no effect. */
+static const char *begin_list(apr_array_header_t **list, bool *is_none,
+                              const cmd_parms *cmd, const char *arg, int size)
+{
+    *is_none = strcasecmp(arg, "none") == 0;
+    if (*list == NULL) {
+        *list = apr_array_make(cmd->pool, 4, size);
+        return NULL;
+    }
+    return *is_none || apr_is_empty_array(*list)
+        ? apr_psprintf(cmd->pool,
+                       "%s: expected None alone, got '%s' beside another value",
+                       cmd->cmd->name, arg)
+        : NULL;
+}
+
+/* So must `*`. */
 static bool is_mixture(const apr_array_header_t *origins, const char *arg)
 {
-    bool is_none = strcasecmp(arg, "none") == 0;
-
-    if (origins == NULL) {
-        return false;
-    }
-    if (apr_is_empty_array(origins)) {
-        return !is_none;
-    }
-    return is_none || strcmp(arg, "*") == 0
-        || APR_ARRAY_IDX(origins, 0, agent_origin_pattern_t).is_any;
+    return !apr_is_empty_array(origins)
+        && (strcmp(arg, "*") == 0
+            || APR_ARRAY_IDX(origins, 0, agent_origin_pattern_t).is_any);
 }
 
 const char *agent_directive_origin(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
+    bool is_none;
+    const char *problem = begin_list(&config->origins, &is_none, cmd, arg,
+                                     sizeof(agent_origin_pattern_t));
 
+    if (problem != NULL || is_none) {
+        return problem;
+    }
     if (is_mixture(config->origins, arg)) {
         return apr_psprintf(cmd->pool,
-                            "AgentAllowOrigin: expected * or None alone, got "
-                            "'%s' beside another origin",
+                            "AgentAllowOrigin: expected * alone, got '%s' "
+                            "beside another value",
                             arg);
-    }
-    if (config->origins == NULL) {
-        config->origins = apr_array_make(cmd->pool, 2,
-                                         sizeof(agent_origin_pattern_t));
-    }
-    if (strcasecmp(arg, "none") == 0) {
-        return NULL;
     }
     if (!agent_origin_read_pattern(apr_array_push(config->origins), arg)) {
         return apr_psprintf(cmd->pool,
@@ -119,21 +127,12 @@ static void warn_of_credential(const char *arg, cmd_parms *cmd)
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
-    bool is_none = strcasecmp(arg, "none") == 0;
-    const char *problem;
+    bool is_none;
+    const char *problem = begin_list(&config->headers, &is_none, cmd, arg,
+                                     sizeof(agent_header_pattern_t));
 
-    if (config->headers == NULL) {
-        config->headers = apr_array_make(cmd->pool, 4,
-                                         sizeof(agent_header_pattern_t));
-    }
-    else if (is_none || apr_is_empty_array(config->headers)) {
-        return apr_psprintf(cmd->pool,
-                            "AgentConfigurableHeaders: expected None alone, "
-                            "got '%s' beside another value",
-                            arg);
-    }
-    if (is_none) {
-        return NULL;
+    if (problem != NULL || is_none) {
+        return problem;
     }
     problem = agent_header_add_pattern(config->headers, arg, cmd->pool);
     if (problem != NULL) {
@@ -148,39 +147,26 @@ const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-static bool is_deployment_name(const char *text)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
-
-    return text[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
-        && strspn(text, letters) > 0;
-}
-
 const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
                                        const char *name, const char *account)
 {
-    static const char prefix[] = "account=";
     agent_dir_config_t *config = dir;
-    char id[AGENT_UUID_SIZE] = AGENT_ACCOUNT_ID;
+    const char *id;
+    const char *problem;
 
-    if (!is_deployment_name(name)) {
+    if (!agent_deployment_is_name(name)) {
         return apr_psprintf(cmd->pool,
                             "AgentDeployment: expected 1 to %d lower case "
                             "letters, digits, - and _, a letter or digit "
                             "first, got '%s'",
                             AGENT_DEPLOYMENT_NAME_MAX, name);
     }
-    if (account != NULL
-        && (strncmp(account, prefix, strlen(prefix)) != 0
-            || !agent_uuid_parse(id, account + strlen(prefix)))) {
-        return apr_psprintf(cmd->pool,
-                            "AgentDeployment: expected account= and the id of "
-                            "an account after the name, got '%s'",
-                            account);
+    problem = agent_value_account(&id, cmd, account, "name");
+    if (problem != NULL) {
+        return problem;
     }
     config->deployment = agent_deployment_print(
-        name, apr_pstrdup(cmd->pool, id), cmd->pool);
+        name, id != NULL ? id : AGENT_ACCOUNT_ID, cmd->pool);
     agent_unused_directive_note(cmd, config->deployment);
     return NULL;
 }
@@ -189,20 +175,12 @@ const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
     agent_address_block_t block;
-    bool is_none = strcasecmp(arg, "none") == 0;
+    bool is_none;
+    const char *problem = begin_list(&config->trusted, &is_none, cmd, arg,
+                                     sizeof(agent_address_block_t));
 
-    if (config->trusted == NULL) {
-        config->trusted = apr_array_make(cmd->pool, 2,
-                                         sizeof(agent_address_block_t));
-    }
-    else if (is_none || apr_is_empty_array(config->trusted)) {
-        return apr_psprintf(cmd->pool,
-                            "AgentTrustUserHeader: expected None alone, got "
-                            "'%s' beside another value",
-                            arg);
-    }
-    if (is_none) {
-        return NULL;
+    if (problem != NULL || is_none) {
+        return problem;
     }
     if (!agent_address_read_block(&block, arg)) {
         return apr_psprintf(cmd->pool,

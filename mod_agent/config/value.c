@@ -8,6 +8,8 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "../core/uuid.h"
+
 /* Digits of a duration, and of one in days: no overflow in microseconds. */
 #define DURATION_DIGITS 9
 #define DAYS_DIGITS     6
@@ -16,6 +18,27 @@ agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd)
 {
     *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     return *problem == NULL ? agent_config_server(cmd->server) : NULL;
+}
+
+const char *agent_value_account(const char **out, cmd_parms *cmd,
+                                const char *arg, const char *place)
+{
+    static const char prefix[] = "account=";
+    char id[AGENT_UUID_SIZE];
+
+    *out = NULL;
+    if (arg == NULL) {
+        return NULL;
+    }
+    if (strncmp(arg, prefix, strlen(prefix)) != 0
+        || !agent_uuid_parse(id, arg + strlen(prefix))) {
+        return apr_psprintf(cmd->pool,
+                            "%s: expected account= and the id of an account "
+                            "after the %s, got '%s'",
+                            cmd->cmd->name, place, arg);
+    }
+    *out = apr_pstrdup(cmd->pool, id);
+    return NULL;
 }
 
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,

@@ -42,6 +42,11 @@ typedef struct agent_duration_range_t {
  * message. */
 agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd);
 
+/* Reads account=ID. arg: NULL without one, for which *out is NULL. place: the
+ * argument that it follows. */
+const char *agent_value_account(const char **out, cmd_parms *cmd,
+                                const char *arg, const char *place);
+
 /* Reads a whole number from low to high. */
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
                                const char *arg, apr_int64_t low,

@@ -6,6 +6,16 @@
 
 #include <apr_strings.h>
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
+
+bool agent_deployment_is_name(const char *text)
+{
+    size_t length = strspn(text, LETTERS "-_");
+
+    return text[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
+        && strspn(text, LETTERS) > 0;
+}
+
 const char *agent_deployment_print(const char *name, const char *account_id,
                                    apr_pool_t *pool)
 {

@@ -6,6 +6,8 @@
 #ifndef AGENT_CORE_DEPLOYMENT_H
 #define AGENT_CORE_DEPLOYMENT_H
 
+#include <stdbool.h>
+
 #include <apr_pools.h>
 
 #include "uuid.h"
@@ -18,6 +20,10 @@
 #define AGENT_DEPLOYMENT_NAME_MAX 63
 /* Of the text, with the terminating NUL. */
 #define AGENT_DEPLOYMENT_SIZE (AGENT_DEPLOYMENT_NAME_MAX + 1 + AGENT_UUID_SIZE)
+
+/* Whether the text is a name: 1 to AGENT_DEPLOYMENT_NAME_MAX lower case
+ * letters, digits, - and _, a letter or digit first. */
+bool agent_deployment_is_name(const char *text);
 
 /* Returns the text of a name and the id of an account, in lower case, in pool.
  */

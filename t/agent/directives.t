@@ -309,7 +309,7 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'None alone', 'beside another value' ] }
         'None 192.0.2.1', '192.0.2.1 None'),
     (map { [ graph('AgentModel demo') . "<Location />\nRequire agent-$_->[0] $_->[1]\n</Location>\n", "Require agent-$_->[0]", "expected $_->[2]", "'$_->[1]'" ] }
-        [ account => 'Acme', 'ids of accounts' ], [ scope => 'all', 'read, run, deploy or admin' ], [ deployment => 'Shop', 'names of deployments' ]),
+        [ account => 'Acme', 'ids of accounts' ], [ scope => 'all', 'read, run, deploy or admin' ], (map { [ deployment => $_, 'names of deployments' ] } 'Shop', '-shop')),
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None, or at most 64 names of headers', "'$_'" ] }
         qw(x-*-y *x ! user_id Thread_Id langgraph_auth_user langgraph_* __* x:)),
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_->[0]\n", 'AgentConfigurableHeaders',
@@ -372,9 +372,9 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentAllowOriginMatch $_\n", 'AgentAllowOriginMatch', 'a regular expression', "got '" ] }
         'https://(', '[a', 'a)|(?:b'),
     (map { [ graph('AgentModel demo') . "AgentAllowOrigin $_\n", 'AgentAllowOrigin',
-        '* or None alone', 'beside another origin' ] }
-        'None https://a.example', 'https://a.example None', '* https://a.example', 'https://a.example *',
-        '* None', 'None *'),
+        'None alone', 'beside another value' ] } 'None https://a.example', 'https://a.example None', '* None', 'None *'),
+    (map { [ graph('AgentModel demo') . "AgentAllowOrigin $_\n", 'AgentAllowOrigin', '* alone', 'beside another value' ] }
+        '* https://a.example', 'https://a.example *'),
     (map { [ graph('AgentModel demo', "AgentTool x POST http://a/ " . file('other.json', $_)),
         'AgentTool', '"type": "object"', 'other.json' ] } '{}', '[]', '{"type":"string"}'),
     [ graph('AgentModel demo') . "AgentWebhookPorts 80 0\n",
