@@ -155,7 +155,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = agent_served_deployments_create(&child->deployments, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_handlers_start(child, pool);
+        rv = agent_sign_up_start(child, pool);
     }
     if (rv == APR_SUCCESS && agent_dbd_check(config, pool) == NULL) {
         rv = start_database(child, server, pool);

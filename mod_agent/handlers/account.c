@@ -1,100 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/accounts, /v1/account: sign-up, and what concerns the account of the
- * request's key. */
+/* /v1/account and below: the account of the request's key. */
 #include "handlers.h"
 
-#include "../config/platform.h"
-#include "../core/clock.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/account.h"
-#include "../model/schema.h"
 #include "../stream/export.h"
-#include "../wait/client_address.h"
+#include "account_body.h"
 #include "page_params.h"
-
-/* ---- sign-up ---- */
-
-/* Requests of one address to create an account, in the time from the first one
- * on. */
-#define SIGN_UPS     10
-#define SIGN_UP_TIME apr_time_from_sec(600)
-
-apr_status_t agent_handlers_start(agent_child_t *child, apr_pool_t *pool)
-{
-    return agent_attempts_create(&child->sign_ups, SIGN_UPS, SIGN_UP_TIME,
-                                 pool);
-}
-
-/* Counts the request; TOO_MANY_SIGN_UPS beyond the limit of its address. */
-static apr_status_t count_sign_up(agent_call_t *call)
-{
-    apr_uint64_t address = agent_client_address_number(call->r->useragent_addr);
-    apr_time_t now = agent_clock_now();
-    apr_interval_time_t wait = agent_attempts_wait(call->child->sign_ups,
-                                                   address, now);
-
-    if (wait > 0) {
-        agent_error_set(&call->err, AGENT_E_TOO_MANY_SIGN_UPS, NULL, NULL,
-                        call->pool);
-        call->err->retry_sec = (int)apr_time_sec(wait) + 1;
-        return APR_EGENERAL;
-    }
-    agent_attempts_add(call->child->sign_ups, address, now);
-    return APR_SUCCESS;
-}
-
-/* Sets *digest, in the call's pool, to that of the invitation that AgentSignUp
- * requires; NULL: it requires none. */
-static apr_status_t read_invitation(const char **digest, agent_call_t *call)
-{
-    const char *text = agent_field_string(call->fields, "invitation", "");
-    char *out = apr_palloc(call->pool, AGENT_DIGEST_SIZE);
-
-    *digest = NULL;
-    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_ON) {
-        return APR_SUCCESS;
-    }
-    if (!agent_new_key_digest_token(out, text)) {
-        return agent_error_set(&call->err, AGENT_E_INTERNAL, NULL,
-                               "libcrypto cannot compute SHA-256", call->pool);
-    }
-    *digest = out;
-    return APR_SUCCESS;
-}
-
-static apr_status_t read_sign_up(const char **digest, agent_call_t *call)
-{
-    agent_raw_t body;
-
-    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_OFF) {
-        return agent_error_set(&call->err, AGENT_E_SIGN_UP_OFF, NULL, NULL,
-                               call->pool);
-    }
-    return agent_request_small_body(&body, call) == APR_SUCCESS
-            && agent_schema_account(&call->fields, AGENT_ACCOUNT_SIGN_UP, body,
-                                    &call->err, call->pool)
-                == APR_SUCCESS
-            && count_sign_up(call) == APR_SUCCESS
-        ? read_invitation(digest, call)
-        : APR_EGENERAL;
-}
-
-int agent_handle_sign_up(agent_call_t *call)
-{
-    const char *invitation = NULL;
-    const char *body;
-
-    if (read_sign_up(&invitation, call) != APR_SUCCESS
-        || agent_account_sign_up(&body, call->db,
-                                 agent_field_raw(call->fields, "name"),
-                                 invitation, &call->err, call->pool)
-            != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return agent_response_json(call, HTTP_OK, body);
-}
 
 /* ---- the account of the key ---- */
 
@@ -115,9 +29,7 @@ int agent_handle_account_update(agent_call_t *call)
     agent_raw_t request;
     const char *body;
 
-    if (agent_request_small_body(&request, call) != APR_SUCCESS
-        || agent_schema_account(&call->fields, AGENT_ACCOUNT_UPDATE, request,
-                                &call->err, call->pool)
+    if (agent_account_body_read(&request, call, AGENT_ACCOUNT_UPDATE)
             != APR_SUCCESS
         || agent_account_update(&body, call->db, call->identity->key_id,
                                 request.text, &call->err, call->pool)
@@ -154,9 +66,7 @@ int agent_handle_account_delete(agent_call_t *call)
     const char *body;
 
     if (read_chosen_token(&deletion.token, call) != APR_SUCCESS
-        || agent_request_small_body(&request, call) != APR_SUCCESS
-        || agent_schema_account(&call->fields, AGENT_ACCOUNT_DELETE, request,
-                                &call->err, call->pool)
+        || agent_account_body_read(&request, call, AGENT_ACCOUNT_DELETE)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }

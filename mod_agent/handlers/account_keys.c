@@ -4,10 +4,9 @@
 #include "handlers.h"
 
 #include "../http/problem.h"
-#include "../http/request.h"
 #include "../http/response.h"
 #include "../model/account.h"
-#include "../model/schema.h"
+#include "account_body.h"
 #include "page_params.h"
 
 int agent_handle_key_describe(agent_call_t *call)
@@ -36,21 +35,13 @@ int agent_handle_key_list(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, page.body);
 }
 
-static apr_status_t read_body(agent_raw_t *body, agent_call_t *call,
-                              agent_account_body_t kind)
-{
-    return agent_request_small_body(body, call) == APR_SUCCESS
-        ? agent_schema_account(&call->fields, kind, *body, &call->err,
-                               call->pool)
-        : APR_EGENERAL;
-}
-
 int agent_handle_key_create(agent_call_t *call)
 {
     agent_raw_t request;
     const char *body;
 
-    if (read_body(&request, call, AGENT_ACCOUNT_KEY) != APR_SUCCESS
+    if (agent_account_body_read(&request, call, AGENT_ACCOUNT_KEY)
+            != APR_SUCCESS
         || agent_account_create_key(&body, call->db, call->identity->key_id,
                                     request.text, &call->err, call->pool)
             != APR_SUCCESS) {
@@ -66,7 +57,8 @@ int agent_handle_key_rotate(agent_call_t *call)
     agent_raw_t request;
     const char *body;
 
-    if (read_body(&request, call, AGENT_ACCOUNT_ROTATION) != APR_SUCCESS
+    if (agent_account_body_read(&request, call, AGENT_ACCOUNT_ROTATION)
+            != APR_SUCCESS
         || agent_account_rotate_key(&body, call->db, &change, request.text,
                                     &call->err, call->pool)
             != APR_SUCCESS) {

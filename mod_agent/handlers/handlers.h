@@ -10,8 +10,8 @@
 /* For agent_router_register(). */
 extern const agent_api_t agent_apis[];
 
-/* Creates the data of a child that only endpoints use, in pool. */
-apr_status_t agent_handlers_start(agent_child_t *child, apr_pool_t *pool);
+/* Creates a child's count of requests to create an account, in pool. */
+apr_status_t agent_sign_up_start(agent_child_t *child, apr_pool_t *pool);
 
 int agent_handle_assistant_get(agent_call_t *call);
 int agent_handle_assistant_graph(agent_call_t *call);
