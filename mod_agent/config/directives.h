@@ -106,7 +106,7 @@ const char *agent_directive_webhook_origin(cmd_parms *cmd, void *dir,
 /* platform.c */
 const char *agent_directive_sign_up(cmd_parms *cmd, void *dir, const char *arg);
 
-/* address.c: cmd->info is the list */
+/* published_address.c: cmd->info is the list */
 const char *agent_directive_addresses(cmd_parms *cmd, void *dir,
                                       const char *line);
 
