@@ -7,8 +7,7 @@
 set local lock_timeout = '2s';
 
 create schema agent;
-comment on schema agent is
-    'Threads, runs and state of the agent server. Only its functions write.';
+comment on schema agent is 'Threads, runs and state of the agent server. Only its functions write.';
 
 create table agent.schema_version (
     version     integer     not null,
@@ -20,8 +19,7 @@ create table agent.schema_version (
 comment on table agent.schema_version is
     'One row per applied migration; the highest version is the version of the schema.';
 comment on column agent.schema_version.version is 'Number of the migration file.';
-comment on column agent.schema_version.name is
-    'Name of the migration file without number and ending.';
+comment on column agent.schema_version.name is 'Name of the migration file without number and ending.';
 comment on column agent.schema_version.applied_at is 'When it was applied.';
 
 create table agent.region (
@@ -58,6 +56,9 @@ create table agent.accounts (
 );
 comment on table agent.accounts is 'Owners of deployments and API keys.';
 comment on column agent.accounts.account_id is 'Identifier.';
+-- agent.insert_account and agent.update_account show this comment to their caller.
+comment on constraint accounts_name_check on agent.accounts is
+    'The name must have from 1 to 200 characters, not only white space, none of them a control character.';
 comment on column agent.accounts.name is
     'Display name; several accounts may have the same one, since it grants nothing.';
 comment on column agent.accounts.home_region is
@@ -175,8 +176,7 @@ comment on table agent.deployments is
     'of a busy deployment in every transaction of all its clients.';
 comment on column agent.deployments.deployment_id is 'Identifier; part of every key of the data.';
 comment on column agent.deployments.account_id is 'Owner.';
-comment on column agent.deployments.name is
-    'Name, unique within the account; fits into a label of a host name.';
+comment on column agent.deployments.name is 'Name, unique within the account; fits into a label of a host name.';
 comment on column agent.deployments.created_at is 'When the deployment was created.';
 comment on constraint deployments_account_key on agent.deployments is
     'Referenced by agent.api_keys: a key is for deployments of its own account.';
@@ -423,8 +423,7 @@ comment on table agent.assistants is
     'supervisor that executes the graph starts, and stays when no configuration has the graph any longer: searches '
     'leave it out.';
 comment on column agent.assistants.deployment_id is 'The deployment that owns the row.';
-comment on column agent.assistants.assistant_id is
-    'Identifier; UUIDv5 of the graph name for system assistants.';
+comment on column agent.assistants.assistant_id is 'Identifier; UUIDv5 of the graph name for system assistants.';
 comment on column agent.assistants.graph_id is 'The graph that it runs.';
 comment on column agent.assistants.name is 'Display name.';
 comment on column agent.assistants.description is 'Free text or null.';

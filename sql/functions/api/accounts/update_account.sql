@@ -46,7 +46,10 @@ begin
 exception
     when check_violation then
         code := 'invalid_value';
-        body := 'The name must have from 1 to 200 characters, not only white space, none of them a control character.';
+        select obj_description(c.oid, 'pg_constraint') into body
+          from pg_constraint c
+         where c.conrelid = 'agent.accounts'::regclass
+           and c.conname = 'accounts_name_check';
 end
 $function$;
 
