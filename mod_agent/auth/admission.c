@@ -30,7 +30,7 @@ static bool is_open(const agent_call_t *call)
 }
 
 /* A request of a platform host: the key says which account it concerns, and the
- * location needs no AuthType. A path that is not there needs no key. */
+ * location needs no AuthType. A path that does not exist needs no key. */
 static apr_status_t check_account(agent_call_t *call)
 {
     const agent_route_t *route = call->match.route;

@@ -109,7 +109,8 @@ static entry_t *take_locked(agent_key_cache_t *cache, const mark_t *mark)
         apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), NULL);
     }
     (*place)->mark = *mark;
-    /* The key of an entry that the hash has for it would be another one's. */
+    /* apr_hash_set() keeps the key pointer of an entry that exists: delete it
+     * first. */
     apr_hash_set(cache->by_mark, mark, sizeof(*mark), NULL);
     apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), *place);
     return *place;

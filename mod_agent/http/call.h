@@ -86,7 +86,7 @@ typedef struct agent_call_t {
      * the namespace of a subgraph. */
     const char *assistant_id;
     const char *namespace;
-    /* The ID of an API key, which need not be one. */
+    /* The {key_id} of the path, not validated. */
     const char *key_id;
     /* The decoded query string, name -> value, repeated names in order; NULL
      * without one. In a pool of its own, until the handler returns. */

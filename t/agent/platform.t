@@ -169,7 +169,7 @@ subtest 'platform hosts: bodies are limited as on agent servers' => sub {
     is error_of(platform($what, { 'Transfer-Encoding' => 'gzip, chunked' })), '415 unsupported_encoding',
         'platform hosts: an unknown transfer coding is 415';
     my %outcome = ('POST /runs' => '404 not_found', 'POST /ok' => '405 method_not_allowed');
-    is error_of(platform($_, {}, 'x' x 8193)), $outcome{$_}, "platform hosts: the body of one that is not there does not matter: $_"
+    is error_of(platform($_, {}, 'x' x 8193)), $outcome{$_}, "platform hosts: the body of one that does not exist does not matter: $_"
         for sort keys %outcome;
     is error_of(platform('GET /ok', { map { ("X-$_" => 'x' x 8000) } 1 .. 5 })),
         '431 request_header_fields_too_large', 'platform hosts: headers of more than 32 KB are 431';

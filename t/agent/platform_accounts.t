@@ -170,7 +170,7 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
     is outcome(ask('GET', "/v1/account/keys?limit=$_", $key)), '422 invalid_value', "GET /v1/account/keys: limit=$_" for 0, 1001, 'x';
 };
 
-subtest 'platform accounts: what is not theirs and what is not there answers the same' => sub {
+subtest 'platform accounts: the keys of others and keys that do not exist have the same answer' => sub {
     for my $operation ([ 'DELETE', '' ], [ 'POST', '/rotate' ]) {
         my ($method, $end) = @{$operation};
         my %answers = map { $_ => ask($method, "/v1/account/keys/$_$end", $key, {}) } $other->{key_id}, $UNKNOWN, 'x', '%27', $other->{key};
@@ -262,7 +262,7 @@ subtest 'bodies: what the host does not have is answered before the body, which 
 subtest 'platform accounts: Require and AuthType apply beside it' => sub {
     is outcome(ask('GET', '/typed/auth', create_key($account, scopes => ['read']))), '403 forbidden', 'platform accounts: a Require that does not admit the key';
     is outcome(ask('GET', '/typed/auth', $key)), '200 -', 'platform accounts: one that does';
-    is outcome(ask('GET', '/nothing', undef)), '404 not_found', 'platform accounts: a path that is not there needs no key';
+    is outcome(ask('GET', '/nothing', undef)), '404 not_found', 'platform accounts: a path that does not exist needs no key';
     is outcome(ask('PUT', '/v1/account', undef)), '405 method_not_allowed', 'platform accounts: a method that a path does not have needs no key';
 };
 

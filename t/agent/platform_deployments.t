@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Deployments on a platform host, below /deployments/: those that are there cannot be
-# told from others by whom they are not for.
+# Deployments on a platform host, below /deployments/: to clients without
+# access, a deployment that exists answers like one that does not.
 use strict;
 use warnings;
 use AgentTest::ApiKey;
@@ -68,7 +68,7 @@ my @requests = (
 
 for my $prefix ('', '/mounted') {
     for my $kind (sort keys %key) {
-        subtest "platform hosts: a deployment that is there answers like another name, key: $kind, prefix: '$prefix'" => sub {
+        subtest "platform hosts: a deployment that exists answers like another name, key: $kind, prefix: '$prefix'" => sub {
             for my $request (@requests) {
                 my ($what, $headers, $body) = @{$request};
                 my %headers = (%{ $headers // {} }, 'x-api-key' => $key{$kind});
@@ -82,10 +82,10 @@ for my $prefix ('', '/mounted') {
     }
 }
 
-subtest 'platform hosts: the owner of a deployment is told which names are not there' => sub {
+subtest 'platform hosts: the owner of a deployment is told which names do not exist' => sub {
     my %with = ('x-api-key' => $owner);
     like ask('', 'demo', "GET /threads/$UUID", \%with), qr/"thread_not_found"/, 'deployments: its own is served';
-    like ask('', $_, "GET /threads/$UUID", \%with), qr/"deployment_not_found"/, "deployments: $_ is not there" for qw(none demo2 dem DEMO);
+    like ask('', $_, "GET /threads/$UUID", \%with), qr/"deployment_not_found"/, "deployments: $_ does not exist" for qw(none demo2 dem DEMO);
 };
 
 subtest 'platform hosts: other paths are those of the platform' => sub {
@@ -94,7 +94,7 @@ subtest 'platform hosts: other paths are those of the platform' => sub {
     }
 };
 
-subtest 'platform hosts: a name that is not there opens no deployment' => sub {
+subtest 'platform hosts: a name that does not exist opens no deployment' => sub {
     is sql("select string_agg(name, ' ' order by name) from agent.deployments where account_id in ('$shop', '$other')"), 'demo desk',
         'deployments: those that are served, and that of the key';
 };
@@ -102,7 +102,7 @@ subtest 'platform hosts: a name that is not there opens no deployment' => sub {
 subtest 'platform hosts: with a key of another account both execute the same statements' => sub {
     plan skip_all => 'PostgreSQL has no auto_explain here' if !$statements;
     my @texts = map { my $name = $_; [ $statements->of(sub { ask('', $name, "GET /threads/$UUID", { 'x-api-key' => $key{foreign} }) }) ] } qw(demo none);
-    is_deeply $texts[1], $texts[0], 'deployments: for the one that is there, and for the other one';
+    is_deeply $texts[1], $texts[0], 'deployments: for the one that exists, and for the other one';
     is_deeply $texts[0], [], 'deployments: none but those of the key';
 };
 

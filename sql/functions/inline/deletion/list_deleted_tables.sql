@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables whose rows agent.sweep_accounts deletes for each deployment of an account, in its order. Tables that name
--- other work come before the threads: a sweep passes over a row whose thread it cannot lock, and other accounts' rows
--- would wait behind those without a thread. keys: the order in which an index has the rows of a deployment; a condition
--- makes a partial index usable. `threads` stands for their runs too.
+-- other work come before the threads: a sweep skips a row whose thread it cannot lock, so rows without a thread would
+-- delay the rows of other accounts. keys: the order in which an index has the rows of a deployment; a condition makes a
+-- partial index usable. `threads` stands for their runs too.
 -- Returns: a row for each.
 -- Locks:   none.
 create or replace function agent.list_deleted_tables()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether an item of the store is there at a time: it has not expired. Nothing reads one that has; it is swept later.
+-- Whether an item of the store exists at a time: it has not expired. Nothing reads one that has; it is swept later.
 -- Returns: true or false.
 -- Locks:   none.
 create or replace function agent.is_live_item(p_expires_at timestamptz, p_now timestamptz) returns boolean

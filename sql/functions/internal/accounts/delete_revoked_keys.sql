@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes API keys that were revoked, or found to have expired, more than 90 days ago, the first ones first. The audit
--- log still says what they did. Of the owner's rights: the role of a server deletes no other key, so the time of a
--- session (agent.now) does not count.
+-- log still says what they did. Security definer, so that the role of a server deletes no other key: it uses
+-- clock_timestamp(), since a caller can set agent.now.
 -- Returns: number of keys: call again while it is not 0.
 -- Locks:   the keys; those that are locked are passed over.
 create or replace function agent.delete_revoked_keys() returns integer

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes rows of the audit log that are older than p_retention, the first ones first; never those of the last 30 days.
--- Of the owner's rights: the role of a server deletes no other row, so the time of a session (agent.now) does not
--- count.
+-- Security definer, so that the role of a server deletes no other row: it uses clock_timestamp(), since a caller can
+-- set agent.now.
 -- Returns: number of rows: call again while it is not 0.
 -- Locks:   the rows; those that are locked are passed over.
 create or replace function agent.sweep_audit_log(p_retention interval) returns integer

@@ -2,7 +2,7 @@
 -- Registers a supervisor that starts, with a lease of p_lease_sec and the graphs that it executes: one element
 -- of p_deployments (NAME, or NAME@ACCOUNT for another account than the built-in one) and p_graph_ids each. Creates
 -- deployments that are missing, and the system assistants of p_assistant_ids, one for each graph, or none: so that an
--- assistant is there before a runner has reported its graph.
+-- assistant exists before a runner has reported its graph.
 -- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id; the
 --          nil UUID, which has no runs, where the account does not exist or is closed.
 -- Locks:   the new row, new deployments, and new assistants in the order of their keys.
