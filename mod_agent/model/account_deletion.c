@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deletions of accounts; see account.h. */
+#include "account.h"
+
 #include <string.h>
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 
 #include "../core/uuid.h"
-#include "account.h"
 
 static apr_status_t refuse(agent_error_t **err, apr_pool_t *pool)
 {
