@@ -121,13 +121,14 @@ subtest 'wrong region: a key of another region is refused before the body is rea
             [ 'us', '<https://us.api.example.com>; rel="alternate"', 'close' ], "wrong region: $path, so do the headers";
     }
     is outcome($client->get('/threads', undef, { Authorization => "Bearer $foreign" })), '403 wrong_region', 'wrong region: as a Bearer token';
-    for my $headers ([ $foreign, 'Bearer a.b.c' ], [ 'sk-other', "Bearer $foreign" ], [ "sk-other, $foreign" ], [ "$foreign,$foreign" ],
-        [ $own, "Bearer $foreign" ], [ $own, "Bearer $foreign x" ])
+    for my $headers ([ 'another token', $foreign, 'Bearer a.b.c' ], [ 'in the other header', 'sk-other', "Bearer $foreign" ],
+        [ 'second in a list', "sk-other, $foreign" ], [ 'twice', "$foreign,$foreign" ],
+        [ 'a key of this region', $own, "Bearer $foreign" ], [ 'a key of this region, and a word after it', $own, "Bearer $foreign x" ])
     {
         for my $path (qw(/threads /keys/threads)) {
-            my ($key, $bearer) = @{$headers};
+            my ($beside, $key, $bearer) = @{$headers};
             is outcome($client->post($path, {}, { 'x-api-key' => $key, $bearer ? (Authorization => $bearer) : () })), '403 wrong_region',
-                "wrong region: $path, beside other words: @{$headers}";
+                "wrong region: $path, beside other words: $beside";
         }
     }
     is outcome($client->post('/platform/v1/accounts', { name => 'x' }, with($foreign))), '403 wrong_region', 'wrong region: a sign-up needs no key, but has data';
