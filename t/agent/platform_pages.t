@@ -7,13 +7,14 @@ use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(run_body);
 use AgentTest::Database qw(psql sql);
-use AgentTest::Env qw(build_dir root slurp write_file);
+use AgentTest::Env qw(build_dir free_port root slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
 use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
+use List::Util qw(uniq);
 use Test::More;
 
 # Of Debian's package apache2, for a2enmod and others; the modules are files.
@@ -43,9 +44,9 @@ chmod 0644, "$dir/key" or die "$dir/key: $!\n";
 
 my $postgres = AgentTest::Postgres->new(schema => 0);
 local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($postgres->host, 'postgres', 'postgres');
-# The files and the port of the test.
+# The files and the ports of the test.
 sub conf_of {
-    my ($text) = @_;
+    my ($text, $plain) = @_;
     $text =~ s{/usr/lib/apache2/modules/mod_ratelimit_regional\.so}{"\${BUILD_DIR}/mod_ratelimit_regional.so"};
     $text =~ s{/usr/lib/apache2/modules/}{\${MODULES}/}g;
     $text =~ s{/usr/local/share/mod_agent/conf/}{root() . '/conf/'}e;
@@ -53,22 +54,27 @@ sub conf_of {
     $text =~ s{/etc/ssl/certs/\S+}{$dir/cert}g;
     $text =~ s{/etc/ssl/private/\S+}{$dir/key}g;
     $text =~ s{\*:443}{*:\${PORT}}g;
+    $text =~ s{^(<VirtualHost \*:)80>}{Listen 127.0.0.1:$plain\n${1}$plain>}m;
     $text =~ s{^ *AgentApplication .*\n}{<AgentGraph agent>\nAgentModel demo\n</AgentGraph>\n}m;
     return $text;
 }
 
-my %port;    # of the server of a region
+my %port;    # region -> [its port for TLS, its other one]
 
 sub start { return start_region('eu', @_) }
 
 sub start_region {
     my ($region, @parts) = @_;
+    my $plain = free_port();
     my $server = AgentTest::Server->new(database => $postgres->conninfo('agent', database_of($region)),
-        config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\nLoadModule ssl_module "\${MODULES}/mod_ssl.so"\n) . join "\n", map { conf_of($_) } @parts);
+        config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\nLoadModule ssl_module "\${MODULES}/mod_ssl.so"\n) . join "\n", map { conf_of($_, $plain) } @parts);
     $server->start;
-    ($port{$region}) = $server->url =~ /:(\d+)/;
+    $port{$region} = [ $server->url =~ /:(\d+)/, $plain ];
     # The programs of the page: curl finds the hosts here and trusts their certificate.
-    my $places = join ' ', map { my $port = $port{/^us\./ ? 'us' : 'eu'}; $port ? "--connect-to $_:443:127.0.0.1:$port" : () } @HOSTS;
+    my $places = join ' ', map {
+        my ($tls, $other) = @{ $port{/^us\./ ? 'us' : 'eu'} // [] };
+        $tls ? "--connect-to $_:443:127.0.0.1:$tls --connect-to $_:80:127.0.0.1:$other" : ()
+    } @HOSTS;
     program('curl', qq(exec /usr/bin/curl --cacert $dir/cert $places "\$@"));
     return $server;
 }
@@ -132,6 +138,9 @@ for ($pages =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
     ok $command eq 'a2enmod' ? -e "$modules/mod_$name.so" : $DEBIAN{$command}{$name}, "platform: $_ names something of Debian";
 }
 
+my @certified = map { /`([\w.]+)`/g } $pages =~ /names of the certificate: (.*?)\.\s/s;
+is_deeply [ sort { $a cmp $b } @certified ], [ sort { $a cmp $b } uniq(map { /^ *Server(?:Name|Alias) +(\S+)$/mg } $platform, $deployment) ],
+    'platform: the certificate has the names of all hosts';
 my ($check_name) = $pages =~ /`(openssl x509[^`]*)`/;
 like shell(conf_of($check_name) =~ s/\n */ /r), qr/does match certificate/, 'platform: openssl finds a name of a certificate';
 like shell(conf_of($check_name) =~ s/\n */ /r =~ s/eu\.example\.com -in/other.example.com -in/r), qr/does NOT match/, 'platform: openssl finds no other name';
@@ -141,6 +150,10 @@ my ($status, $body) = ask('https://eu.api.example.com/info');
 is "$status " . decode_json($body)->{region}, '200 eu', 'platform: /info names the region';
 is +(ask('https://eu.api.example.com/ok'))[0], 200, 'platform: /ok needs no key';
 is +(ask('https://eu.api.example.com/auth'))[0], 401, 'platform: anybody may ask, and needs a key';
+for my $host (qw(eu.example.com eu.api.example.com)) {
+    my ($moved, $place) = ask("http://$host/info", '-o', "$dir/moved", '-w', "%{redirect_url}\n%{http_code}");
+    is "$moved $place", '301 https://eu.example.com/info', "platform: port 80 of $host leads to HTTPS";
+}
 my %operator = (PGUSER => 'operator');
 my ($check) = $pages =~ /`(agentctl region check eu)`/;
 shell($check, %operator);
