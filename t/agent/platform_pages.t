@@ -192,6 +192,9 @@ my $shop = 'https://shop.eu.example.com';
 my @json = ('-H', 'Content-Type: application/json');
 is +(ask("$shop/threads", @json, '-d', '{}'))[0], 401, 'deployment: a request without a key is refused';
 my ($request) = $first_request =~ /^(curl .*)/m;
+my ($example, $directory) = $first_request =~ /\bcp -r (\S+) (\S+)/;
+ok -e root() . "/$example/langgraph.json", 'deployment: the application that is copied exists';
+like $deployment, qr/^ *AgentApplication shop \Q$directory\E$/m, 'deployment: the copy is the application of the example';
 wait_for('the graph', sub {
     return (ask("$shop/runs/wait", @json, '-H', "x-api-key: $created->{key}", '-d', encode_json(run_body('hello'))))[0] == 200;
 });
