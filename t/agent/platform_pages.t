@@ -212,14 +212,16 @@ $keyed =~ s{(AgentDeployment .*\n)}{$1<Location "/">\nSetHandler agent\n</Locati
 $keyed =~ s{(</VirtualHost>)}{$reports$1};
 mkdir "$dir/reports" or die "$dir/reports: $!\n";
 write_file("$dir/reports/index.html", 'a report');
-$keyed = "<IfModule !alias_module>\nLoadModule alias_module \"\${MODULES}/mod_alias.so\"\n</IfModule>\n$keyed";
-$keyed =~ s{(</VirtualHost>)}{Alias /reports $dir/reports\n<Location "/reports">\nSetHandler None\n</Location>\n$1};
+$keyed =~ s{(</VirtualHost>)}{Alias /reports $dir/reports\n$1};
 $server = start(($platform =~ /(.*?)^# No line/ms)[0], $keyed);
 $shop = 'https://shop.example.com';
 my @key = ('-H', "x-api-key: $created->{key}");
 is +(ask("$shop/ok"))[0], 200, 'keys: /ok of a deployment without a key, for health checks';
 is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000"))[0], 401, 'keys: all other paths of a deployment need a key';
 is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000", @key))[0], 404, 'keys: a deployment admits a key of its account';
+unlike $server->error_log, qr/AGT0444/, 'keys: the deployment has a graph';
+my @run = ("$shop/runs/wait", @json, @key, '-d', encode_json(run_body('hello')));
+is wait_for('the graph', sub { my ($ran) = ask(@run); return $ran ne '404' && $ran }), 200, 'keys: the deployment executes a run of its graph';
 is +(ask("$shop/reports/index.html"))[0], 401, 'keys: another service asks for a key';
 local $ENV{PGHOST} = $postgres->host;
 my $runner = create_key($account, scopes => ['run']);
