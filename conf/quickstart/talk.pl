@@ -8,7 +8,8 @@
 #   talk.pl URL RUN_DIR MODEL next             what the reader can try
 # Each step is a curl command that the reader can repeat. MESSAGE replaces the
 # question. RUN_DIR/thread stores the thread for the next start, RUN_DIR/eu/demo.key the
-# account of region eu and its key.
+# account of region eu and its key, RUN_DIR/step the number of the last step, from which
+# the parts after the conversation go on.
 use strict;
 use warnings;
 use JSON::PP;
@@ -31,7 +32,7 @@ $| = 1;
 
 # The URL of the thread, once created; $T in the printed commands.
 my $thread_url = '';
-my $number = 0;
+my $number = $part eq 'conversation' ? 0 : (read_lines("$run_dir/step"))[0] // 0;
 my $label = '';
 
 sub conversation {
@@ -66,6 +67,8 @@ sub conversation {
     print_record(request('GET', "/threads/$id/state")->{text});
 
     heading('The limiter enforces the limits of a region on its platform host.');
+    print "    Its own paths are accounts and keys. For this one it is the limiter in front of a service\n",
+        "    of yours, which is not there: 404 is a request within the limit, 429 one above it.\n";
     print_limit(platform('us')) for 1 .. 2;
     print "    The other region allows 20 of these:\n";
     print_limit(platform('eu')) for 1 .. 2;
@@ -170,7 +173,10 @@ sub body {
         . "[{\"role\":\"user\",\"content\":$content}]}", $more || ()) . '}';
 }
 
-sub heading { print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n"; return }
+sub heading {
+    print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n";
+    return write_lines("$run_dir/step", $number);
+}
 
 # Prints and executes the command; dies unless the response is 2xx with JSON. The key, if
 # there is one, is printed as $KEY.

@@ -67,6 +67,10 @@ my ($url) = $output =~ m{The server keeps running on (http://127\.0\.0\.1:\d+)$}
 is $url, "http://127.0.0.1:$port", 'quick start: the agent server is on PORT';
 is value_of('', 'select region from agent.region') . ' ' . value_of('/eu', 'select region from agent.region'), 'us eu', 'quick start: each region has a cluster';
 isnt pid_of(''), pid_of('/eu'), 'quick start: each region has an httpd';
+my @steps = $output =~ /^(\d+)\. /mg;
+is_deeply \@steps, [ 1 .. 11 ], 'quick start: its steps have one numbering';
+like $output, qr{404 is a request within the limit.*\n  \$ curl .*/runs/stats\n    HTTP/1\.1 404 .*\n(?:    .*\n)*  \$ curl .*/runs/stats\n    HTTP/1\.1 429 },
+    'quick start: it says why the platform host answers 404 before 429';
 my ($account, $key) = split ' ', slurp("$top/.run/eu/demo.key");
 like $key, qr/\Aag1_eu_sk_/, 'quick start: the customer of eu has a key of eu';
 is sprintf('%o', (stat "$top/.run/eu/demo.key")[2] & 0777), '600', 'quick start: nobody else can read it';
