@@ -7,6 +7,7 @@ use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end read_until run_body);
 use AgentTest::Conf qw(demo_graph key_location location one_child);
 use AgentTest::Database;
+use AgentTest::Env qw(free_port);
 use AgentTest::Postgres;
 use AgentTest::Routes;
 use AgentTest::Server;
@@ -21,12 +22,19 @@ my $UUID = '01900000-0000-7000-8000-000000000000';
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my ($shop, $other, $leaver) = map { create_account() } 1 .. 3;
+my $platform = free_port();
 # One child: what it has verified does not depend on which one is asked.
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), demo_graph(), <<"CONF",
 LoadModule remoteip_module "\${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
 RemoteIPInternalProxy 127.0.0.1
 AgentDeployment shop account=$shop
+Listen 127.0.0.1:$platform
+<VirtualHost 127.0.0.1:$platform>
+    <Location "/">
+        SetHandler agent-platform
+    </Location>
+</VirtualHost>
 CONF
     key_location('AuthName "the shop"', 'AuthzSendForbiddenOnFailure On', "Require agent-account $shop $other"),
     location('/granted', 'Require all granted'),
@@ -111,6 +119,8 @@ subtest 'keys: a 401 has the challenge, the body of the API, and is sent before 
     }
     is $client->get($_)->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', "keys: $_ has the challenge, on a host without a platform"
         for '/files/deployments/x/y', '/a/deployments/b/threads/x';
+    is(AgentTest::Client->new(url => "http://127.0.0.1:$platform")->get('/files/deployments/x/y')->{headers}{'www-authenticate'}, 'Bearer realm="agent"',
+        'keys: on a host with a platform the realm of such a path is not shown');
     my $answer = $client->get('/files/x');
     is outcome($answer), '401 unauthorized', 'keys: a location of another handler has the same body';
     is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', 'keys: a location of another handler has the challenge';
