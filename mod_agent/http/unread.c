@@ -205,24 +205,23 @@ static ap_filter_t *find_filter(const request_rec *r)
     return filter;
 }
 
-/* denied: the request, if another line may admit it; else NULL. A redirect to
- * an ErrorDocument is another request, with the filters of the first. */
+/* denied: the request, if another line may admit it; else NULL. */
 static void add_filter(request_rec *r, request_rec *denied)
 {
-    ap_filter_t *filter = find_filter(r);
-
-    if (filter != NULL) {
-        filter->ctx = denied;
-    }
     /* A client that waits for 100 Continue sends nothing. */
-    else if (r->connection->master != NULL && !r->expecting_100) {
+    if (r->connection->master != NULL && !r->expecting_100) {
         ap_add_output_filter_handle(filter_record, denied, r, r->connection);
     }
 }
 
+/* A redirect to an ErrorDocument is another request, with the filters of the
+ * first: a line that denies the document must not let another one, which admits
+ * it, remove the filter of the refusal. */
 void agent_unread_deny(request_rec *r)
 {
-    add_filter(r, r);
+    if (find_filter(r) == NULL) {
+        add_filter(r, r);
+    }
 }
 
 void agent_unread_admit(request_rec *r)
@@ -236,7 +235,14 @@ void agent_unread_admit(request_rec *r)
 
 void agent_unread_leave(request_rec *r)
 {
+    ap_filter_t *filter = find_filter(r);
+
     /* Before the next request httpd would read it, in a thread. */
     r->connection->keepalive = AP_CONN_CLOSE;
-    add_filter(r, NULL);
+    if (filter != NULL) {
+        filter->ctx = NULL;
+    }
+    else {
+        add_filter(r, NULL);
+    }
 }

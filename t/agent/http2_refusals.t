@@ -24,7 +24,10 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     location('/either', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
     'LoadModule asis_module "${MODULES}/mod_asis.so"',
     location('/unread', 'SetHandler send-as-is', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
-    location('/small', 'AgentMaxBody 65536'));
+    location('/small', 'AgentMaxBody 65536'),
+    (map { location($_, 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope admin', 'ErrorDocument 403 /explained/file') } qw(/refused /files)),
+    '<Location "/files">', 'SetHandler None', '</Location>',
+    location('/explained', 'SetHandler None', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope read', '</RequireAny>'));
 my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
 
 # More than the window of a stream, so that a client is still sending when the response arrives.
@@ -41,7 +44,11 @@ sub refusal {
     return "$status " . decode_json($json)->{code};
 }
 
+make_path("$server->{dir}/htdocs/explained");
+write_file("$server->{dir}/htdocs/explained/file", '{"code":"explained"}');
 my %refusals = (
+    'with an ErrorDocument that a second line admits' => [ '403 explained', '/refused/threads', '-H', "x-api-key: $reader" ],
+    'of another handler, with such an ErrorDocument' => [ '403 explained', '/files/x', '-H', "x-api-key: $reader" ],
     'without a key' => [ '401 unauthorized', '/keyed/threads' ],
     'with a key without the scope' => [ '403 forbidden', '/keyed/threads', '-H', "x-api-key: $reader" ],
     'with a body that is too large' => [ '413 body_too_large', '/small/threads' ],
