@@ -180,7 +180,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return refuse_start(server, problem);
     }
     agent_unused_directive_check(config, server, ptemp);
-    agent_region_warn(config, server);
+    agent_region_warn(config, server, ptemp);
     agent_published_address_warn(config, server, ptemp);
     agent_runner_settings_warn(config, server);
     if (config->graphs->nelts == 0) {

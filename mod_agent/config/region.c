@@ -3,6 +3,7 @@
 #include "region.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 
@@ -203,20 +204,31 @@ static void warn_of_own(const agent_server_config_t *config, server_rec *server)
     }
 }
 
-/* An expression that names the variable is not evaluated. */
-static bool skips_wrong_regions(const char *args)
+typedef struct log_check_t {
+    server_rec *server;
+    apr_pool_t *pool;
+} log_check_t;
+
+/* The condition follows file and format; mod_log_config compares its case as
+ * little. An expression that names the variable is not evaluated. */
+static bool skips_wrong_regions(const char *args, apr_pool_t *pool)
 {
-    return strstr(args, "env=!" AGENT_WRONG_REGION_VARIABLE) != NULL
-        || (strstr(args, "expr=") != NULL
-            && strstr(args, AGENT_WRONG_REGION_VARIABLE) != NULL);
+    const char *condition;
+
+    ap_getword_conf(pool, &args);
+    ap_getword_conf(pool, &args);
+    condition = ap_getword_conf(pool, &args);
+    return strcasecmp(condition, "env=!" AGENT_WRONG_REGION_VARIABLE) == 0
+        || (strncasecmp(condition, "expr=", strlen("expr=")) == 0
+            && ap_strcasestr(condition, AGENT_WRONG_REGION_VARIABLE) != NULL);
 }
 
 static void warn_of_log(const ap_directive_t *directive, void *baton)
 {
-    server_rec *server = baton;
+    const log_check_t *check = baton;
 
-    if (!skips_wrong_regions(directive->args)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+    if (!skips_wrong_regions(directive->args, check->pool)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, check->server,
                      AGENT_LOGNO(0457) "%s: expected a CustomLog with "
                                        "env=!" AGENT_WRONG_REGION_VARIABLE
                                        ", got none at %s:%d: the log has paths "
@@ -227,8 +239,10 @@ static void warn_of_log(const ap_directive_t *directive, void *baton)
     }
 }
 
-void agent_region_warn(const agent_server_config_t *config, server_rec *server)
+void agent_region_warn(const agent_server_config_t *config, server_rec *server,
+                       apr_pool_t *ptemp)
 {
+    log_check_t check = {.server = server, .pool = ptemp};
     static const char *const logs[] = {"CustomLog", "GlobalLog", "TransferLog",
                                        "ForensicLog"};
 
@@ -237,6 +251,6 @@ void agent_region_warn(const agent_server_config_t *config, server_rec *server)
         return;
     }
     for (size_t i = 0; i < sizeof(logs) / sizeof(*logs); i++) {
-        agent_conftree_visit(logs[i], warn_of_log, server);
+        agent_conftree_visit(logs[i], warn_of_log, &check);
     }
 }

@@ -54,6 +54,7 @@ const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
 
 /* Warns of AgentRegionURLs without the server's own region, and of access logs
  * that do not skip requests with keys of other regions. */
-void agent_region_warn(const agent_server_config_t *config, server_rec *server);
+void agent_region_warn(const agent_server_config_t *config, server_rec *server,
+                       apr_pool_t *ptemp);
 
 #endif

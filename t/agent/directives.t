@@ -498,7 +498,8 @@ SKIP: {
             qr/AGT0453: AgentRegionURL: expected the URLs of this server's own region too, got none of 'local' \(AgentRegion\)$/m ],
         (map { [ "the access log $_ of a server with regions", "AgentRegion eu\n$FORENSIC" . graph('AgentModel demo') . "$_\n",
             qr/AGT0457: \w+: expected a CustomLog with env=!agent_wrong_region, got none at \S+httpd\.conf:\d+: / ] }
-            'CustomLog logs/a "%h %r"', 'CustomLog logs/a "%h" env=!other', 'CustomLog logs/a "%{agent_wrong_region}e"', 'GlobalLog logs/a "%h"', 'TransferLog logs/a',
+            'CustomLog logs/a "%h %r"', 'CustomLog logs/a "%h" env=!other', 'CustomLog logs/a "%h" env=!agent_wrong_region_x',
+            'CustomLog logs/a "%h env=!agent_wrong_region"', 'CustomLog logs/a "%h expr=agent_wrong_region"', 'GlobalLog logs/a "%h" env=agent_wrong_region', 'CustomLog logs/a "%{agent_wrong_region}e"', 'GlobalLog logs/a "%h"', 'TransferLog logs/a',
             'ForensicLog logs/a'),
         [ 'an access log of a virtual host of a server with a platform host', qq(<Location "/p">\nSetHandler agent-platform\n</Location>\n)
             . qq(<VirtualHost *:2>\n<IfModule log_config_module>\nCustomLog logs/a "%h"\n</IfModule>\n</VirtualHost>\n), qr/AGT0457: CustomLog: / ],
@@ -523,7 +524,7 @@ SKIP: {
             'AgentDeployment shop', 'AgentRunnerMemory 2G', 'AgentRunnerRecycleMemory 1G') ],
         [ 'an AgentRegionURL of each region', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\nAgentRegionURL local https://c https://d\n" ],
         (map { [ "an access log with $_", "AgentRegion eu\n" . graph('AgentModel demo') . "CustomLog logs/a %h $_\n" ] }
-            'env=!agent_wrong_region', q("expr=-z reqenv('agent_wrong_region')")),
+            'env=!agent_wrong_region', '"ENV=!Agent_Wrong_Region"', q("expr=-z reqenv('agent_wrong_region')")),
         [ 'an access log of a server without regions', graph('AgentModel demo') . "CustomLog logs/a %h\n" ],
         [ 'an address that is in use', graph('AgentModel demo') . "AgentEgressAddress 198.51.100.1 until=9999-12-31\n" ],
         [ 'a header without credentials', graph('AgentModel demo') . "AgentConfigurableHeaders x-* !cookie\n" ],
