@@ -57,22 +57,38 @@ void rlr_response_set_outcome(request_rec *r, rlr_outcome_t outcome)
 
 /* ---- The error log ---- */
 
+/* mod_agent sets it for the key of a customer of another region: only the
+ * region may log the address, the referer or the path. */
+static bool is_of_other_region(const request_rec *r)
+{
+    return apr_table_get(r->notes, "agent_wrong_region") != NULL;
+}
+
+static void warn(request_rec *r, const char *text)
+{
+    if (is_of_other_region(r)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, r->server, "%s", text);
+    }
+    else {
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "%s", text);
+    }
+}
+
 /* Once a minute: the table is full, or the address holds its share of it. */
 static void log_overflow(request_rec *r, const rlr_decision_t *decision)
 {
     if (decision->counter.at_share) {
         if (rlr_warning_is_due(decision->vhost, "share")) {
-            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                          RLR_LOGNO(0206) "an address has its share of the "
-                                          "table: its other keys share a "
-                                          "counter");
+            warn(r,
+                 RLR_LOGNO(0206) "an address has its share of the table: "
+                                 "its other keys share a counter");
         }
     }
     else if (rlr_warning_is_due(decision->vhost, "full")) {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      RLR_LOGNO(0202) "the table is full: keys without a slot "
-                                      "share a counter of their address; raise "
-                                      "RateLimitTable");
+        warn(r,
+             RLR_LOGNO(0202) "the table is full: keys without a slot share "
+                             "a counter of their address; raise "
+                             "RateLimitTable");
     }
 }
 
@@ -90,17 +106,20 @@ void rlr_response_log(request_rec *r, const rlr_decision_t *decision,
     if (!decision->counter.first_refusal) {
         return;
     }
-    ap_log_rerror(
-        APLOG_MARK, APLOG_WARNING, 0, r,
-        RLR_LOGNO(0201) "%s: rule %s, region %s, %s: limit %u in "
-                        "%u s, the next in %u ms%s",
-        decision->outcome == RLR_REFUSED ? "refused" : "dry run",
-        rule->rule->name, decision->vhost->region,
-        rlr_subject_describe(subject, decision->vhost, rule->rule->key,
-                             r->pool),
-        decision->quota->limit.count, decision->quota->limit.interval_sec,
-        decision->counter.window.wait_ms,
-        decision->counter.overflow ? " (shared counter: no slot)" : "");
+    warn(r,
+         apr_psprintf(
+             r->pool,
+             RLR_LOGNO(0201) "%s: rule %s, region %s, %s: limit %u in "
+                             "%u s, the next in %u ms%s",
+             decision->outcome == RLR_REFUSED ? "refused" : "dry run",
+             rule->rule->name, decision->vhost->region,
+             is_of_other_region(r)
+                 ? "a key of another region"
+                 : rlr_subject_describe(subject, decision->vhost,
+                                        rule->rule->key, r->pool),
+             decision->quota->limit.count, decision->quota->limit.interval_sec,
+             decision->counter.window.wait_ms,
+             decision->counter.overflow ? " (shared counter: no slot)" : ""));
 }
 
 /* ---- RateLimit and RateLimit-Policy ---- */
