@@ -201,6 +201,19 @@ static int keep_from_log(request_rec *r)
         : DECLINED;
 }
 
+/* Requests that httpd refuses while it reads them reach no other hook, but the
+ * access log has them. */
+static int keep_unread_from_log(request_rec *r)
+{
+    const agent_server_config_t *config = agent_config_server(r->server);
+    agent_api_key_t key;
+
+    if (agent_region_is_guarded(config) && find_any_key(&key, r, config)) {
+        set_variable(r, key.region);
+    }
+    return DECLINED;
+}
+
 /* In a hook, before the handler: other handlers, such as mod_proxy's, read the
  * body. httpd itself reads it after a response of mod_rewrite, and after its
  * own response to a path that it cannot decode. Modules such as mod_alias
@@ -221,6 +234,8 @@ static int refuse_foreign(request_rec *r)
 void agent_key_region_register(void)
 {
     ap_hook_post_read_request(keep_from_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_log_transaction(keep_unread_from_log, NULL, NULL,
+                            APR_HOOK_REALLY_FIRST);
     /* The locations are known, the path is not decoded yet. */
     ap_hook_pre_translate_name(refuse_foreign, NULL, NULL,
                                APR_HOOK_REALLY_FIRST);

@@ -184,7 +184,7 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
 };
 
 # Each LogFormat and CustomLog of the quick start, mod_agent/PLATFORM.md and conf/, as they are but for their files. Of conf/ they are comments.
-subtest 'wrong region: the access logs of the shipped configuration skip it' => sub {
+subtest 'wrong region: the logs of the shipped configuration have nothing of it' => sub {
     my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf mod_agent/PLATFORM.md conf/agent.conf);
     my @logs;
     for (@lines) {
@@ -195,13 +195,47 @@ subtest 'wrong region: the access logs of the shipped configuration skip it' => 
     cmp_ok scalar @logs, '>=', 3, 'access logs: those of the quick start, of PLATFORM.md and of the reference';
     # The format of this name is Debian's and httpd's own configuration's.
     my $shipped = new_server('AgentRegion eu', $URLS, 'LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined', @lines,
-        '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>');
+        '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>', 'LimitRequestFieldSize 200',
+        # Otherwise StrictHostCheck logs address and Referer, see mod_agent/auth/README.md.
+        'StrictHostCheck On', 'LogLevel core:error',
+        'LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"', 'RateLimitRegion eu',
+        map { "RateLimitRule $_ /limited/$_ key=$_ eu=1/1h" } qw(api-key ip));
     $shipped->start;
     my $to = AgentTest::Client->new(url => $shipped->url);
     my @paths = ('/threads', '/platform/v1/account', '/nothing', '/platform/ok');
     for my $path (@paths) {
         is announce("$path?q=skipped", $foreign, $to)->{status}, 403, "access logs: $path is refused";
     }
+    # httpd refuses these while it reads them, after it has read the key.
+    my $sent = "x-api-key: $foreign\r\nConnection: close\r\nReferer: http://skipped.example/";
+    my @unread = (
+        [ 'a malformed header', 400, 'GET', "Host: localhost\r\n$sent\r\nmalformed" ],
+        [ 'no Host', 400, 'GET', $sent ],
+        [ 'an invalid Host', 400, 'GET', "Host: a b\r\n$sent" ],
+        [ 'the Host of another server', 400, 'GET', "Host: other.example\r\n$sent" ],
+        [ 'an invalid Content-Length', 400, 'POST', "Host: localhost\r\n$sent\r\nContent-Length: abc" ],
+        [ 'an unknown Transfer-Encoding', 400, 'POST', "Host: localhost\r\n$sent\r\nTransfer-Encoding: gzip" ],
+        [ 'an unknown Expect', 417, 'POST', "Host: localhost\r\n$sent\r\nExpect: skipped" ],
+        [ 'a header that is too long', 400, 'GET', "Host: localhost\r\n$sent\r\nx-long: " . 'x' x 300 ],
+    );
+    for my $case (@unread) {
+        my ($title, $status, $method, $headers) = @{$case};
+        like $to->exchange("$method /threads/skipped?q=skipped HTTP/1.1\r\n$headers\r\n\r\n"), qr{\AHTTP/1\.1 $status }, "access logs: $title is refused";
+    }
+    # The limiter decides before the key is refused.
+    my $limited = sub {
+        my ($rule, $header) = @_;
+        return join ' ', map { $to->exchange("GET /limited/$rule?q=skipped HTTP/1.1\r\nHost: localhost\r\n$header\r\nReferer: http://skipped.example/\r\nConnection: close\r\n\r\n")
+            =~ m{\AHTTP/1\.1 (\d+)} } 1, 2;
+    };
+    is $limited->('api-key', "x-api-key: $foreign"), '403 429', 'access logs: the second request of a key is over the limit';
+    is $limited->('ip', "Authorization: Bearer $foreign"), '403 429', 'access logs: so is that of an address';
+    unlike $shipped->error_log, qr/skipped|\Q$secret/, 'access logs: the error log has nothing of such requests';
+    $to->exchange("GET /limited/api-key HTTP/1.1\r\nHost: localhost\r\nx-api-key: $own\r\nConnection: close\r\n\r\n") for 1, 2;
+    my @refused = map { s/\A.*\bRLR0201: /RLR0201: /r } my @raw = grep { /RLR0201/ } split /\n/, $shipped->error_log;
+    is_deeply [ map { s/\A(.*region eu, )(.*?)(?::[0-9a-f]+)?: limit .*/$1$2/r } @refused ], [ (map { "RLR0201: refused: rule $_, region eu, a key of another region" } qw(api-key ip)),
+        'RLR0201: refused: rule api-key, region eu, api-key sha256' ], 'access logs: the limiter has no digest of such a key, nor an address';
+    is_deeply [ map { /\[client / ? 'address' : 'none' } @raw ], [ 'none', 'none', 'address' ], 'access logs: only that of a client of this region';
     $to->get('/threads/last-one');
     for my $log (map { "$shipped->{dir}/logs/$_" } @logs) {
         wait_for("a line of $log", sub { slurp($log) =~ /last-one/ });
