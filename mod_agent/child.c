@@ -8,6 +8,7 @@
 #include "auth/authenticate.h"
 #include "config/capacity.h"
 #include "config/conftree.h"
+#include "config/host.h"
 #include "config/dbd.h"
 #include "config/limit.h"
 #include "config/region.h"
@@ -128,11 +129,7 @@ static apr_status_t start_database(agent_child_t *child, server_rec *server,
  * hosts execute, and exports of accounts. */
 static bool has_waiters(const agent_child_t *child)
 {
-    return child->config->graphs->nelts > 0
-        || (child->db != NULL
-            && (agent_conftree_contains("SetHandler", AGENT_SERVER_HANDLER)
-                || agent_conftree_contains("SetHandler",
-                                           AGENT_PLATFORM_HANDLER)));
+    return child->db != NULL && agent_host_is_any(child->config);
 }
 
 static apr_status_t start(agent_child_t *child, server_rec *server,
@@ -169,16 +166,6 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         : rv;
 }
 
-/* Without graphs no supervisor registers this host. */
-static apr_status_t open_database(const agent_child_t *child,
-                                  agent_error_t **err, apr_pool_t *pool)
-{
-    return child->config->graphs->nelts > 0
-        ? agent_system_ping(child->db, err, pool)
-        : agent_system_retire_node(
-            child->db, agent_config_node(child->config, pool), err, pool);
-}
-
 /* Logs a problem with the database before it fails the first request. */
 static void check_database(const agent_child_t *child, server_rec *server,
                            apr_pool_t *pool)
@@ -187,7 +174,7 @@ static void check_database(const agent_child_t *child, server_rec *server,
     agent_error_t *err;
 
     apr_pool_create(&scratch, pool);
-    if (open_database(child, &err, scratch) != APR_SUCCESS) {
+    if (agent_system_ping(child->db, &err, scratch) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
                      AGENT_LOGNO(0407) "%s %s", err->detail,
                      err->cause ? err->cause : "");

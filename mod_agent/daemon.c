@@ -364,7 +364,9 @@ static void fill_webhooks(agent_webhook_config_t *webhooks,
                           const agent_server_config_t *config, apr_pool_t *pool)
 {
     webhooks->egress = agent_config_webhook_egress(config);
-    webhooks->is_on = webhooks->egress != NULL;
+    /* Those of other servers may need a secret that a server without graphs
+     * does not have. */
+    webhooks->is_on = webhooks->egress != NULL && config->graphs->nelts > 0;
     fill_keys(webhooks, config, pool);
     fill_headers(webhooks, config, pool);
     webhooks->timeout = agent_config_webhook_timeout(config);

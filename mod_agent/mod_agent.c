@@ -20,6 +20,7 @@
 #include "config/directives.h"
 #include "config/unused_directive.h"
 #include "config/graph.h"
+#include "config/host.h"
 #include "config/location.h"
 #include "config/region.h"
 #include "core/version.h"
@@ -169,7 +170,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     agent_server_config_t *config = agent_config_server(server);
     const char *problem = agent_graph_assign(config, pconf);
 
-    agent_region_find_platform(config);
+    agent_host_find_handlers(config);
     if (problem == NULL) {
         problem = agent_directive_check_webhooks(config, pconf);
     }
@@ -223,7 +224,7 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return check_database(config, server, ptemp);
     }
-    if (config->graphs->nelts == 0) {
+    if (!agent_host_is_any(config) || agent_dbd_check(config, ptemp) != NULL) {
         return OK;
     }
     agent_capacity_check(config, server);

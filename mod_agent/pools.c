@@ -192,7 +192,7 @@ apr_status_t agent_pools_fill(agent_supervisor_config_t *supervisor,
         pool, (apr_size_t)keys->nelts * sizeof(*pools));
     const char *problem;
 
-    supervisor->cgroup = agent_config_cgroup(config);
+    supervisor->cgroup = keys->nelts > 0 ? agent_config_cgroup(config) : NULL;
     supervisor->pools = pools;
     supervisor->pool_count = keys->nelts;
     for (int i = 0; i < keys->nelts; i++) {

@@ -22,8 +22,8 @@ typedef struct agent_server_config_t {
     /* See region.h. */
     const char *region;
     int wrong_region;
-    apr_array_header_t *regions; /* of agent_region_t */
-    bool has_platform;           /* a location has its handler */
+    apr_array_header_t *regions;   /* of agent_region_t */
+    bool has_platform, has_server; /* see host.h */
     /* Of agent_published_address_t, see published_address.h. */
     apr_array_header_t *ingress_addresses;
     apr_array_header_t *egress_addresses;

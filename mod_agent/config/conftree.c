@@ -27,19 +27,6 @@ static const char *find_directive(const ap_directive_t *node, const char *name)
     return found;
 }
 
-static bool contains(const ap_directive_t *node, const char *name,
-                     const char *args)
-{
-    for (; node != NULL; node = node->next) {
-        if ((strcasecmp(node->directive, name) == 0
-             && strcasecmp(node->args, args) == 0)
-            || contains(node->first_child, name, args)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_word(const char *args, const char *word)
 {
     size_t quote = args[0] == '"' || args[0] == '\'' ? 1 : 0;
@@ -87,11 +74,6 @@ bool agent_conftree_host_has_word(const ap_directive_t *directive,
     }
     return (node != NULL && has_word(node->first_child, name, word, true))
         || has_word(ap_conftree, name, word, false);
-}
-
-bool agent_conftree_contains(const char *name, const char *args)
-{
-    return contains(ap_conftree, name, args);
 }
 
 /* The directives of a section that are the first with their arguments. Bounded:

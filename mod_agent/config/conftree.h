@@ -16,11 +16,8 @@
  */
 const char *agent_conftree_find(const char *name);
 
-/* Whether a directive with exactly these arguments is in any section. */
-bool agent_conftree_contains(const char *name, const char *args);
-
-/* The same for a directive whose only argument, which may be in quotes, is that
- * word in any case. */
+/* Whether a directive whose only argument, which may be in quotes, is that word
+ * in any case is in any section. */
 bool agent_conftree_has_word(const char *name, const char *word);
 
 /* The same in the virtual host of a directive, or in the main server outside of

@@ -58,12 +58,6 @@ int agent_region_wrong_status(const agent_server_config_t *config)
     return config->wrong_region != -1 ? config->wrong_region : HTTP_FORBIDDEN;
 }
 
-void agent_region_find_platform(agent_server_config_t *config)
-{
-    config->has_platform = agent_conftree_has_word("SetHandler",
-                                                   AGENT_PLATFORM_HANDLER);
-}
-
 bool agent_region_is_guarded(const agent_server_config_t *config)
 {
     return config->region != NULL || config->regions->nelts > 0

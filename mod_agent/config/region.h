@@ -32,10 +32,6 @@ const char *agent_region_print_urls(const agent_region_t *region, bool with_web,
 /* Returns AgentWrongRegion: 403, 421 or 307. */
 int agent_region_wrong_status(const agent_server_config_t *config);
 
-/* Finds out whether the server has a platform host; called when the
- * configuration has been read. */
-void agent_region_find_platform(agent_server_config_t *config);
-
 /* Whether all virtual hosts and paths of the server, also those of other
  * handlers, refuse keys of other regions: it has AgentRegion, AgentRegionURL or
  * a platform host. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of the database, and hosts without graphs; see system.h. */
+/* The check of the database; see system.h. */
 #include "system.h"
 
 static const agent_statement_t ping = {
@@ -24,21 +24,6 @@ apr_status_t agent_system_open(agent_db_t **db, const char *conninfo,
     return rv == APR_SUCCESS
         ? agent_db_query(&result, *db, &ping, NULL, err, pool)
         : rv;
-}
-
-static const agent_statement_t retire_node = {
-    .name = "agent_retire_node",
-    .params = 1,
-    .is_repeatable = true,
-    .sql = "select 'ok', agent.retire_node($1)"};
-
-apr_status_t agent_system_retire_node(agent_db_pool_t *db, const char *node,
-                                      agent_error_t **err, apr_pool_t *pool)
-{
-    const char *params[] = {node};
-    const char *body;
-
-    return agent_db_pool_call(&body, db, &retire_node, params, err, pool);
 }
 
 static const agent_statement_t get_account = {

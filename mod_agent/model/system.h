@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The database itself, and this host in it. */
+/* The database itself. */
 #ifndef AGENT_MODEL_SYSTEM_H
 #define AGENT_MODEL_SYSTEM_H
 
@@ -16,12 +16,6 @@ apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
 apr_status_t agent_system_open(agent_db_t **db, const char *conninfo,
                                const agent_db_settings_t *settings,
                                agent_error_t **err, apr_pool_t *pool);
-
-/* Tells the database that the host of that name (AgentNode) has no graphs: runs
- * of those that it had before are refused from now on. Checks the schema, too.
- * Errors: as agent_system_ping(). */
-apr_status_t agent_system_retire_node(agent_db_pool_t *db, const char *node,
-                                      agent_error_t **err, apr_pool_t *pool);
 
 /* Whether the database has an account, on a connection, before there are
  * children. account_id: a UUID. Errors: ACCOUNT_NOT_FOUND, and those of

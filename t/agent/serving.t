@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client qw(run_path);
+use AgentTest::Database;
 use AgentTest::Postgres;
 use AgentTest::Process qw(supervisor_pid);
 use AgentTest::Server;
@@ -18,7 +19,10 @@ $serving->start;
 my $other = AgentTest::Client->new(url => $executing->url);
 my $client = AgentTest::Client->new(url => $serving->url);
 
-is supervisor_pid($serving->httpd_pid), undef, 'serving: a host without graphs has no supervisor';
+my $supervisor = supervisor_pid($serving->httpd_pid);
+ok $supervisor, 'serving: a host without graphs has a supervisor';
+ok wait_for('it to register', sub { sql("select count(*) from agent.workers where node_name = 'serving' and state = 'live' and graph_ids = '{}'") == 1 }),
+    'serving: the supervisor of a host without graphs registers without graphs';
 is $client->get($_)->{status}, 200, "serving: a host without graphs answers $_" for qw(/ok /ok?check_db=1 /info);
 
 my $run = $other->start_run('hello');

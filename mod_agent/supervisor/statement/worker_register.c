@@ -227,7 +227,9 @@ static void keep_deployments(const agent_worker_t *worker,
 static void receive_register(void *part, const agent_db_result_t *result)
 {
     agent_worker_t *worker = part;
-    const char *id = agent_db_rows(result) == count_graphs(worker->runners)
+    int graphs = count_graphs(worker->runners);
+    /* Without graphs there is one row, with the worker's id. */
+    const char *id = agent_db_rows(result) == (graphs > 0 ? graphs : 1)
         ? agent_db_value(result, 0, 0)
         : NULL;
 

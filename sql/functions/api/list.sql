@@ -2,7 +2,6 @@
 -- Creates the functions of this folder.
 \ir base/database_region.sql
 \ir base/read_page.sql
-\ir base/retire_node.sql
 \ir base/schema_version.sql
 
 \ir accounts/begin_export.sql
