@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,23 +61,30 @@ static void check_deployments(agent_db_t *db,
     }
 }
 
-typedef struct required_t {
+/* Where accounts that directives name are looked for. */
+typedef struct lookup_t {
     agent_db_t *db;
     server_rec *server;
     apr_pool_t *pool;
-} required_t;
+} lookup_t;
 
-static void check_account(const required_t *required, const char *word,
-                          const ap_directive_t *directive)
+/* Whether it is the id of an account that the database does not have. */
+static bool is_missing(const lookup_t *lookup, const char *word)
 {
     char id[AGENT_UUID_SIZE];
     agent_error_t *err;
 
-    if (agent_uuid_parse(id, word)
-        && agent_system_find_account(required->db, id, &err, required->pool)
-            != APR_SUCCESS
-        && err->id == AGENT_E_ACCOUNT_NOT_FOUND) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, required->server,
+    return agent_uuid_parse(id, word)
+        && agent_system_find_account(lookup->db, id, &err, lookup->pool)
+        != APR_SUCCESS
+        && err->id == AGENT_E_ACCOUNT_NOT_FOUND;
+}
+
+static void check_account(const lookup_t *lookup, const char *word,
+                          const ap_directive_t *directive)
+{
+    if (is_missing(lookup, word)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, lookup->server,
                      AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
                                        ": expected accounts of this region, "
                                        "got '%s' at %s:%d: no key is one of it",
@@ -88,19 +96,39 @@ static void check_account(const required_t *required, const char *word,
  * configuration. */
 static void check_require(const ap_directive_t *directive, void *baton)
 {
-    const required_t *required = baton;
+    const lookup_t *lookup = baton;
     const char *line = directive->args;
-    const char *word = ap_getword_conf(required->pool, &line);
+    const char *word = ap_getword_conf(lookup->pool, &line);
 
     if (strcasecmp(word, "not") == 0) {
-        word = ap_getword_conf(required->pool, &line);
+        word = ap_getword_conf(lookup->pool, &line);
     }
     if (strcasecmp(word, AGENT_REQUIRE_ACCOUNT) != 0) {
         return;
     }
     while (*line != '\0') {
-        check_account(required, ap_getword_conf(required->pool, &line),
-                      directive);
+        check_account(lookup, ap_getword_conf(lookup->pool, &line), directive);
+    }
+}
+
+/* `AgentLimit NAME VALUE [account=ID]` */
+static void check_limit(const ap_directive_t *directive, void *baton)
+{
+    static const char prefix[] = "account=";
+    const lookup_t *lookup = baton;
+    const char *line = directive->args;
+
+    while (*line != '\0') {
+        const char *word = ap_getword_conf(lookup->pool, &line);
+
+        if (strncmp(word, prefix, strlen(prefix)) == 0
+            && is_missing(lookup, word + strlen(prefix))) {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, lookup->server,
+                         AGENT_LOGNO(0459) "AgentLimit: expected an account "
+                                           "of this region, got '%s' at "
+                                           "%s:%d: it limits nothing",
+                         word, directive->filename, directive->line_num);
+        }
     }
 }
 
@@ -119,10 +147,11 @@ static int check(const agent_server_config_t *config, const char *conninfo,
     ap_run_drop_privileges(pool, server);
     rv = agent_system_open(&db, conninfo, &settings, &err, pool);
     if (rv == APR_SUCCESS) {
-        required_t required = {db, server, pool};
+        lookup_t lookup = {db, server, pool};
 
         check_deployments(db, config, server, pool);
-        agent_conftree_visit("Require", check_require, &required);
+        agent_conftree_visit("Require", check_require, &lookup);
+        agent_conftree_visit("AgentLimit", check_limit, &lookup);
     }
     agent_db_close(db);
     if (rv == APR_SUCCESS || err->id != AGENT_E_REGION_MISMATCH) {

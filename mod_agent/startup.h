@@ -9,9 +9,9 @@
  * Returns false, after logging why, when the database can be reached and
  * belongs to another region than this server. Stores the limits of accounts,
  * logs the deployments that these do not permit, and warns of accounts in a
- * Require that it does not have. To be called in post_config of the first
- * start; takes as long as AgentDBConnectTimeout and AgentDBQueryTimeout at
- * most. conninfo: of the database.
+ * Require or an AgentLimit that it does not have. To be called in post_config
+ * of the first start; takes as long as AgentDBConnectTimeout and
+ * AgentDBQueryTimeout at most. conninfo: of the database.
  */
 bool agent_startup_check(const agent_server_config_t *config,
                          const char *conninfo, server_rec *server,

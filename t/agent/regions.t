@@ -72,6 +72,13 @@ subtest 'start: a Require of an account that the database does not have is warne
         'start: each line that names it, and no account that exists';
 };
 
+subtest 'start: an AgentLimit of an account that the database does not have is warned of' => sub {
+    my $with = new_server('AgentRegion eu', $URLS, "AgentLimit keys 5 account=$account", "AgentLimit streams 5 account=$UUID", "AgentLimit queued_runs none account=$UUID", 'AgentLimit threads 5');
+    $with->start;
+    is_deeply [ $with->error_log =~ /AGT0459: AgentLimit: expected an account of this region, got '(\S+)' at \S+httpd\.conf:\d+: /g ], [ ("account=$UUID") x 2 ],
+        'start: each line that names it, and no account that exists';
+};
+
 my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
     'CustomLog "${DIR}/logs/all_requests" "%U %{agent_wrong_region}e"',
