@@ -54,7 +54,7 @@ int ctl_invite(const ctl_arguments_t *arguments)
     const char *body;
 
     if (ctl_key_read_time(&params[2], "expires",
-                          expires != NULL ? expires : DEFAULT_EXPIRES,
+                          expires != NULL ? expires : DEFAULT_EXPIRES, 1,
                           arguments->pool)
         != CTL_DONE) {
         return CTL_USAGE;

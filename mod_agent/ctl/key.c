@@ -56,7 +56,7 @@ const ctl_option_t ctl_key_rotate_options[] = {
 /* ---- arguments ---- */
 
 int ctl_key_read_time(const char **out, const char *option, const char *text,
-                      apr_pool_t *pool)
+                      int least, apr_pool_t *pool)
 {
     static const struct {
         const char *unit;
@@ -72,16 +72,16 @@ int ctl_key_read_time(const char **out, const char *option, const char *text,
     number = apr_isdigit(*text) ? apr_strtoi64(text, &end, 10) : -1;
     /* Bounded: by the units; it ends with the text. */
     for (apr_size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (number >= 0 && strcmp(end, units[i].unit) == 0
+        if (number >= least && strcmp(end, units[i].unit) == 0
             && number <= MAX_SEC / units[i].sec) {
             *out = apr_psprintf(pool, "%" APR_INT64_T_FMT " s",
                                 number * units[i].sec);
             return CTL_DONE;
         }
     }
-    ctl_error("--%s: expected a number with s, min, h or d, 3650d at most, "
-              "got %s",
-              option, text);
+    ctl_error("--%s: expected a number from %d with s, min, h or d, 3650d at "
+              "most, got %s",
+              option, least, text);
     return CTL_USAGE;
 }
 
@@ -220,7 +220,7 @@ int ctl_key_create(const ctl_arguments_t *arguments)
 
     if (check_kind(&kind, arguments) != CTL_DONE
         || ctl_account_read_id(account, text[CTL_ACCOUNT]) != CTL_DONE
-        || ctl_key_read_time(&lifetime, "expires", text[CTL_EXPIRES],
+        || ctl_key_read_time(&lifetime, "expires", text[CTL_EXPIRES], 1,
                              arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;
@@ -259,7 +259,7 @@ int ctl_key_rotate(const ctl_arguments_t *arguments)
 
     if (read_key_id(&id, arguments->operand, arguments->pool) != CTL_DONE
         || ctl_key_read_time(&interval, "overlap",
-                             overlap != NULL ? overlap : DEFAULT_OVERLAP,
+                             overlap != NULL ? overlap : DEFAULT_OVERLAP, 0,
                              arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;

@@ -115,8 +115,8 @@ my %bad = (
     'quotes in scopes'       => [ 1, qr/\(invalid_value\)/, '--account', $account, '--name', 'x', '--scopes', 'run","read' ],
     'an unknown account'     => [ 1, qr/\(account_not_found\)/, '--account', $NIL, '--name', 'x' ],
     'a closed account'       => [ 1, qr/\(account_closed\)/, '--account', $shop, '--name', 'x' ],
-    (map { ("--expires $_" => [ 2, qr/--expires: expected a number with s, min, h or d/, '--account', $account, '--name', 'x', '--expires', $_ ]) }
-        '', '90', 'd', '-1d', '1.5h', '3651d', '99999999999999999999d', "1d\n", '1 d'),
+    (map { ("--expires $_" => [ 2, qr/--expires: expected a number from 1 with s, min, h or d/, '--account', $account, '--name', 'x', '--expires', $_ ]) }
+        '', '90', 'd', '0d', '00s', '-1d', '1.5h', '3651d', '99999999999999999999d', "1d\n", '1 d'),
 );
 for my $title (sort keys %bad) {
     my ($status, $pattern, @words) = @{ $bad{$title} };
@@ -142,6 +142,7 @@ my $next = output_of('key', 'rotate', $personal->{key_id}, '--overlap', '2h');
 like $next, qr/\Aag1_local_pt_/, 'key rotate: it prints a key of the same kind';
 ok sql("select expires_at between now() + interval '119 min' and now() + interval '121 min' from agent.api_keys where key_id = '$personal->{key_id}'") eq 't',
     'key rotate: the old key has the overlap';
+refused(2, qr/--overlap: expected a number from 0 with s, min, h or d/, 'key rotate: no time', 'key', 'rotate', $next, '--overlap', '-1s');
 my ($last) = records('key', 'rotate', $next, '--overlap', '0s');
 is $last->{user_id}, 'ann', 'key rotate: the new key is of the same user';
 is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$last->{key_id}'"), sha256_hex(($last->{key} =~ $KEY)[1]), 'key rotate: its secret is the one that is printed';
@@ -160,7 +161,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     my ($record) = records('invite', '--expires', '90min');
     is_deeply [ sort keys %{$record} ], [qw(created_at expires_at invitation invitation_id region)], 'invite --json: it prints the record';
     isnt $record->{invitation}, $text, 'invite: each is another one';
-    refused(2, qr/--expires: expected a number with s, min, h or d/, 'invite: no time', 'invite', '--expires', 'soon');
+    refused(2, qr/--expires: expected a number from 1 with s, min, h or d/, "invite: --expires $_", 'invite', '--expires', $_) for qw(soon 0d 0s);
 }
 
 # ---- output that cannot be written ----
