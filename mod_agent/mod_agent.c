@@ -170,7 +170,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     agent_server_config_t *config = agent_config_server(server);
     const char *problem = agent_graph_assign(config, pconf);
 
-    agent_host_find_handlers(config);
+    agent_host_find_handlers(config, server, pconf);
     if (problem == NULL) {
         problem = agent_directive_check_webhooks(config, pconf);
     }

@@ -9,6 +9,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "../config/host.h"
 #include "../config/location.h"
 #include "../config/region.h"
 #include "../core/api_key.h"
@@ -86,7 +87,7 @@ static const char *find_path(const request_rec *r)
         : "/";
 }
 
-/* home: NULL where its addresses are not known. */
+/* home: NULL where its addresses are not known, or lead to another API. */
 static void set_headers(request_rec *r, const agent_api_key_t *key,
                         const agent_region_t *home, int status)
 {
@@ -117,6 +118,24 @@ static int choose_status(const agent_server_config_t *config,
                                                              : status;
 }
 
+/* A region's name and URLs need no escapes. */
+static const char *print_detail(const agent_api_key_t *key,
+                                const agent_region_t *home,
+                                bool is_platform_path, apr_pool_t *pool)
+{
+    const char *text = apr_psprintf(pool, "This key belongs to region %s",
+                                    key->region);
+
+    if (home == NULL) {
+        return apr_pstrcat(pool, text, ".", NULL);
+    }
+    return is_platform_path
+        ? apr_pstrcat(pool, text, ", whose API is ", home->api, ".", NULL)
+        : apr_pstrcat(pool, text, ": use the address of your deployment there",
+                      ". The platform host of that region is ", home->api, ".",
+                      NULL);
+}
+
 static bool find_any_key(agent_api_key_t *key, const request_rec *r,
                          const agent_server_config_t *config)
 {
@@ -128,6 +147,9 @@ apr_status_t agent_key_region_check(request_rec *r,
                                     const agent_server_config_t *config,
                                     agent_error_t **err)
 {
+    /* A deployment has another address in each region. */
+    bool is_platform_path = !agent_host_has_deployments_only(config, r->server);
+    const agent_region_t *target;
     const agent_region_t *home;
     agent_api_key_t key;
 
@@ -135,17 +157,18 @@ apr_status_t agent_key_region_check(request_rec *r,
         return APR_SUCCESS;
     }
     home = agent_region_find(config, key.region);
+    target = is_platform_path ? home : NULL;
     agent_error_set(
         err, AGENT_E_WRONG_REGION,
-        apr_psprintf(r->pool, "This key belongs to region %s.", key.region),
+        print_detail(&key, home, is_platform_path, r->pool),
         apr_psprintf(r->pool, "key %s of region %s", key.id, key.region),
         r->pool);
-    (*err)->http = choose_status(config, home);
+    (*err)->http = choose_status(config, target);
     /* A region's name needs no escapes. */
     (*err)->members = apr_pstrcat(
         r->pool, ",\"home_region\":\"", key.region, "\"",
         agent_region_print_urls(home, false, r->pool), NULL);
-    set_headers(r, &key, home, (*err)->http);
+    set_headers(r, &key, target, (*err)->http);
     set_variable(r, key.region);
     return APR_EGENERAL;
 }

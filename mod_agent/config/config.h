@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include <apr_hash.h>
 #include <httpd.h>
 #include <http_config.h>
 
@@ -22,8 +23,10 @@ typedef struct agent_server_config_t {
     /* See region.h. */
     const char *region;
     int wrong_region;
-    apr_array_header_t *regions;   /* of agent_region_t */
-    bool has_platform, has_server; /* see host.h */
+    apr_array_header_t *regions; /* of agent_region_t */
+    /* See host.h: the hosts by their server_rec *. */
+    bool has_platform, has_server;
+    apr_hash_t *deployment_hosts;
     /* Of agent_published_address_t, see published_address.h. */
     apr_array_header_t *ingress_addresses;
     apr_array_header_t *egress_addresses;

@@ -122,7 +122,7 @@ subtest 'wrong region: a key of another region is refused before the body is rea
         /threads/x%2fy /platform/v1/%2fx /x%00y /moved/x)) {
         my $answer = announce($path, $foreign);
         is $answer->{status}, 403, "wrong region: $path";
-        is_deeply $answer->{json}, { detail => 'This key belongs to region us.', code => 'wrong_region', home_region => 'us',
+        is_deeply $answer->{json}, { detail => 'This key belongs to region us, whose API is https://us.api.example.com.', code => 'wrong_region', home_region => 'us',
             api_url => 'https://us.api.example.com', beacon_url => 'https://us.beacon.example.com' }, "wrong region: $path, the body names the home";
         is_deeply [ map { lc $_ } @{ $answer->{headers} }{qw(x-agent-home-region link connection)} ],
             [ 'us', '<https://us.api.example.com>; rel="alternate"', 'close' ], "wrong region: $path, so do the headers";
@@ -254,7 +254,10 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
     for my $case ([ 421, undef ], [ 307, 'https://us.api.example.com' ]) {
         my ($status, $base) = @{$case};
         my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
-            '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>');
+            '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
+            '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
+            '<VirtualHost *>', 'ServerName platform.example.com', '</VirtualHost>',
+            '<VirtualHost *>', 'ServerName shop.example.com', '<Location "/">', 'SetHandler agent', '</Location>', '</VirtualHost>');
         $with->start;
         my $to = AgentTest::Client->new(url => $with->url);
         for my $path ("/threads/a%2Db%0d%0ac?x=%20&y=1", "/keys/threads/$UUID?limit=1") {
@@ -264,6 +267,13 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: the Location of $status";
             is lc $answer->{headers}{connection}, 'close', "wrong region: $status closes the connection";
         }
+        my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
+        is outcome($shop), ($status == 307 ? 403 : $status) . ' wrong_region', "wrong region: $status from the host of a deployment";
+        is_deeply [ @{ $shop->{headers} }{qw(location link x-agent-home-region)} ], [ undef, undef, 'us' ],
+            'wrong region: the host of a deployment names no address with the same paths';
+        is $shop->{json}{detail}, 'This key belongs to region us: use the address of your deployment there. The platform host of that region is https://us.api.example.com.',
+            'wrong region: the host of a deployment, the detail';
+        is $shop->{json}{api_url}, 'https://us.api.example.com', 'wrong region: the host of a deployment, the address of the platform host';
     }
 };
 
