@@ -29,10 +29,18 @@ sub thread_of {
     return $in;
 }
 
-# One piece: (code, body).
-sub piece {
+# One call: (code, body).
+sub call {
     my ($client, $in, $copy, $continued, $changed) = @_;
     return [ ($client->api('copy_thread', $in, $copy, $continued ? 'true' : 'false', $changed))[ 0, 1 ] ];
+}
+
+# One piece: (code, body). The first call of an account with limits copies nothing.
+sub piece {
+    my ($client, $in, $copy, $continued, $changed) = @_;
+    my $result = call(@_);
+    my $has_begun = !$continued && ($result->[1] // '') eq 'more' && $session->value("select count(*) from agent.checkpoints where thread_id = '$copy'") == 0;
+    return $has_begun ? call($client, $in, $copy, 1) : $result;
 }
 
 # All pieces, or those that are left: the code of the last one.
@@ -101,6 +109,20 @@ subtest 'a copy counts as a thread from its first piece on: no more of them begi
     limit($account, threads => undef);
 };
 
+subtest 'a copy counts before it copies anything, so that copies which begin together find each other' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    my $in = thread_of($shop, 1);
+    my @copies = map { AgentSQL::uuid() } 1 .. 2;
+    is_deeply call($shop, $in, $_), $MORE, 'a small one too begins' for @copies;
+    is $session->value("select count(*) from agent.checkpoints where thread_id = any ('{@{[ join ',', @copies ]}}')"), 0, 'and has copied nothing';
+    threads_are($account, 3, 'the thread and two copies');
+    is_deeply call($shop, $in, AgentSQL::uuid()), $FULL, 'a third one';
+    is_deeply call($shop, $in, $_, 1), [ 'ok', '' ], 'the next call copies all' for @copies;
+    threads_are($account, 3, 'as before');
+    limit($account, threads => undef);
+};
+
 subtest 'a copy whose client has left counts until its rows are gone' => sub {
     my ($account, $shop) = account();
     limit($account, threads => 3);
@@ -139,23 +161,24 @@ subtest 'so does one that was given up since its account has stored as many byte
     limit($account, threads => undef, stored_bytes => undef);
 };
 
-subtest 'a copy that met a deletion counts until its rows are gone, and its request may begin another one at the limit' => sub {
+subtest 'a copy that met a deletion counts until its rows are gone, and its request may begin one more at the limit' => sub {
     my ($account, $shop) = account();
     limit($account, threads => 3);
     my $in = thread_of($shop, 2000);
     my $other = $shop->thread;
-    my @copies = map { AgentSQL::uuid() } 1 .. 3;
+    my @copies = map { AgentSQL::uuid() } 1 .. 2;
     my $changed;
     for my $copy (@copies) {
         is_deeply piece($shop, $in, $copy, 0, $changed), $MORE, 'a copy begins';
         $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
         is piece($shop, $in, $copy, 1)->[0], 'thread_changed', 'a part of the thread was deleted';
         is piece($shop, $in, $copy, 1)->[0], 'thread_changed', 'it does not go on';
+        is_deeply piece($shop, $other, AgentSQL::uuid(), 0, $copy), $FULL, 'no copy of another thread begins in its place';
         $changed = $copy;
     }
-    threads_are($account, 5, 'two threads and all three copies');
+    threads_are($account, 4, 'two threads and both copies');
+    is_deeply piece($shop, $in, AgentSQL::uuid(), 0, $_), $FULL, 'a third one is refused, whichever it follows' for @copies;
     is_deeply piece($shop, $in, AgentSQL::uuid()), $FULL, 'another request begins none';
-    is_deeply piece($shop, $other, AgentSQL::uuid(), 0, $changed), $FULL, 'nor does one that copies another thread';
     sweep();
     threads_are($account, 2, 'the threads');
     is $session->value("select count(*) from agent.checkpoints where thread_id = any ('{@{[ join ',', @copies ]}}')"), 0, 'nothing is left of the copies';

@@ -3,9 +3,11 @@
 -- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and
 -- those of subgraphs of that time, and the ttl of the thread, which it does not lock. Until the last piece it cannot be
 -- read; agent.sweep_copies deletes one that is not continued.
+-- Where there are limits the first call copies nothing: only its commit lets other copies see that this one counts, and
+-- a piece takes long enough for many more to begin.
 -- p_copy_id: the id of the copy. p_continued: not the first call. p_changed_id: an earlier copy of the same request,
--- which ended with thread_changed; null: none. It counts as a thread until it is deleted, and this one may exceed the
--- limit by it.
+-- which ended with thread_changed; null: none. While it counts as a thread, until it is deleted, this one takes its
+-- place: it is refused only if the account has more threads than its limit.
 -- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
 --          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
 --          arguments; source_not_found; limit_exceeded: at the first call, or when the
@@ -30,11 +32,13 @@ as $function$
 declare
     -- As agent.copy_checkpoints and agent.copy_items count them: about 60 ms of work.
     c_bytes  constant bigint := 4000000;
-    v_now    timestamptz := agent.now();
-    v_copy   agent.thread_copies;
-    v_piece  record;
-    v_swept  uuid;
-    v_ttl    interval;
+    v_now        timestamptz := agent.now();
+    v_has_limits boolean := exists (select from agent.account_limits);
+    v_counted    integer;
+    v_copy       agent.thread_copies;
+    v_piece      record;
+    v_swept      uuid;
+    v_ttl        interval;
 begin
     if p_continued then
         update agent.thread_copies c
@@ -62,16 +66,15 @@ begin
                 return;
             end if;
         end if;
-        if exists (select from agent.account_limits) then
-            body := agent.check_stored_bytes(p_deployment_id);
-            if body is null and not exists (
-                select from agent.thread_copies c
-                 where c.deployment_id = p_deployment_id
-                   and c.thread_id = p_changed_id
-                   and c.source_id = p_thread_id)
-            then
-                body := agent.check_limit(p_deployment_id, 'threads', 1);
-            end if;
+        if v_has_limits then
+            select count(*) into v_counted
+              from agent.thread_copies c
+             where c.deployment_id = p_deployment_id
+               and c.thread_id = p_changed_id
+               and c.source_id = p_thread_id;
+            body := coalesce(
+                agent.check_stored_bytes(p_deployment_id),
+                agent.check_limit(p_deployment_id, 'threads', 1 - v_counted));
         end if;
         if body is not null then
             code := 'limit_exceeded';
@@ -84,7 +87,12 @@ begin
         return;
     end if;
 
-    if p_continued and exists (select from agent.account_limits) then
+    if v_has_limits and not p_continued then
+        code := 'ok';
+        body := 'more';
+        return;
+    end if;
+    if v_has_limits then
         body := agent.check_stored_bytes(p_deployment_id);
         if body is not null then
             perform agent.abandon_copy(p_deployment_id, p_copy_id);
