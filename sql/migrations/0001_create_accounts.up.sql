@@ -5,6 +5,7 @@
 -- Locks:    none on existing tables.
 -- Breaking: no.
 set local lock_timeout = '2s';
+\ir display_names.sql
 
 create schema agent;
 comment on schema agent is 'Threads, runs and state of the agent server. Only its functions write.';
@@ -49,8 +50,7 @@ create table agent.accounts (
     closed_at    timestamptz,
     constraint accounts_pkey primary key (account_id),
     constraint accounts_home_region_fkey foreign key (home_region) references agent.region,
-    constraint accounts_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'
-        and name ~ '[^ \u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]'),
+    constraint accounts_name_check check (name ~ :'display_name'),
     constraint accounts_built_in_check
         check (closed_at is null or account_id <> '00000000-0000-0000-0000-00000000000a')
 );
@@ -58,7 +58,8 @@ comment on table agent.accounts is 'Owners of deployments and API keys.';
 comment on column agent.accounts.account_id is 'Identifier.';
 -- agent.insert_account and agent.update_account show this comment to their caller.
 comment on constraint accounts_name_check on agent.accounts is
-    'The name must have from 1 to 200 characters, not only white space, none of them a control character.';
+    'The name must have from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text '
+    'direction.';
 comment on column agent.accounts.name is
     'Display name; several accounts may have the same one, since it grants nothing.';
 comment on column agent.accounts.home_region is
@@ -202,11 +203,9 @@ create table agent.api_keys (
     constraint api_keys_id_check check (key_id ~ '^[0-9A-Za-z]{22}$'),
     constraint api_keys_digest_check check (octet_length(digest) = 32),
     constraint api_keys_kind_check check (kind in ('service', 'personal', 'deployment')),
-    constraint api_keys_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'
-        and name ~ '[^ \u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]'),
+    constraint api_keys_name_check check (name ~ :'display_name'),
     constraint api_keys_user_check
-        check ((kind = 'personal') = (user_id is not null)
-               and coalesce(user_id ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$', true)),
+        check ((kind = 'personal') = (user_id is not null) and coalesce(user_id ~ :'display_name', true)),
     constraint api_keys_deployment_check check (kind <> 'deployment' or deployment_id is not null),
     constraint api_keys_scopes_check
         check (scopes <@ array['read', 'run', 'deploy', 'admin']
@@ -239,9 +238,11 @@ comment on constraint api_keys_id_check on agent.api_keys is 'Expected 22 letter
 comment on constraint api_keys_digest_check on agent.api_keys is 'Expected 32 bytes as digest.';
 comment on constraint api_keys_kind_check on agent.api_keys is 'Expected service, personal or deployment as kind.';
 comment on constraint api_keys_name_check on agent.api_keys is
-    'Expected from 1 to 200 characters as name, not only white space, none of them a control character.';
+    'Expected from 1 to 200 characters as name, not only blank ones, and no control characters, of lines or of text '
+    'direction.';
 comment on constraint api_keys_user_check on agent.api_keys is
-    'Expected a user for a personal key only, with 1 to 200 characters, none of them a control character.';
+    'Expected a user for a personal key only, with 1 to 200 characters, not only blank ones, and no control '
+    'characters, of lines or of text direction.';
 comment on constraint api_keys_deployment_check on agent.api_keys is
     'Expected a deployment for a key of kind deployment.';
 comment on constraint api_keys_scopes_check on agent.api_keys is

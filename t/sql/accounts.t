@@ -64,11 +64,26 @@ subtest 'display names of accounts need not differ, are not blank, and have no c
     isnt account('Same'), account('Same');
     my $id = AgentSQL::uuid();
     is code('create_account', $id, $_), 'invalid_value', defined ? length . ' characters' : 'null' for '', undef, "a\nb", "a\x7f", "\x{9b}", 'x' x 201;
-    is code('create_account', $id, $_), 'invalid_value', 'only white space' for ' ', "  \x{a0}", "\x{2003}\x{200b}", "\x{3000}", "\x{feff}";
+    is code('create_account', $id, $_), 'invalid_value', 'only blank characters' for ' ', "  \x{a0}", "\x{2003}\x{200b}", "\x{3000}", "\x{feff}", "\x{3164}",
+        "\x{2800} \x{115f}", "\x{e0020}";
+    is code('create_account', $id, $_), 'invalid_value', 'a control character of text direction or lines' for "a\x{202e}b", "\x{2066}a\x{2069}", "a\x{2028}b";
     is $owner->value("select count(*) from agent.accounts where account_id = '$id'"), 0;
-    is code('create_account', AgentSQL::uuid(), $_), 'ok', 'one character between white space' for " \x{416} ", "\x{a0}.";
+    is code('create_account', AgentSQL::uuid(), $_), 'ok', 'one character between white space' for " \x{416} ", "\x{a0}.", "\x{2800}x", "\x{1f469}\x{200d}\x{1f4bb}", "\x{5e9}\x{200f}.", "\x{2764}\x{fe0f}";
     is code('create_account', $id, "\x{416}" x 200), 'ok';
     is code('create_account', $id, 'again'), 'account_exists';
+};
+
+subtest 'each character that Unicode lets be invisible is blank, alone and with others, in all display names' => sub {
+    my @blank = grep { chr =~ /[\p{White_Space}\p{Default_Ignorable_Code_Point}\x{2800}]/ } 1 .. 0xd7ff, 0xe000 .. 0x10ffff;
+    for my $check ([ 'accounts_name_check', 'name' ], [ 'api_keys_name_check', 'name' ], [ 'api_keys_user_check', 'user_id' ]) {
+        my ($name, $column) = @{$check};
+        my $condition = $owner->value("select pg_get_constraintdef(oid) from pg_constraint where conname = '$name'") =~ s/\ACHECK//r;
+        my $accepted = sub { $owner->value("select coalesce(string_agg(to_hex(n), ' ' order by n), 'none')
+            from (select n, $_[0] as $column, 'personal' as kind from unnest(array[@{[ join ',', @blank ]}]) n) x where $condition") };
+        is $accepted->('chr(n)'), 'none', "$name: alone";
+        is $accepted->(q(' ' || chr(n) || U&'\\3164')), 'none', "$name: with others";
+        cmp_ok length $accepted->(q('x' || chr(n))), '>', 4000, "$name: beside a visible one most are accepted";
+    }
 };
 
 subtest 'accounts are listed in pages, in the order of their ids' => sub {
@@ -141,6 +156,9 @@ subtest 'an API key that is not in order is refused' => sub {
         'a personal one without a user' => [ 'user', kind => 'personal' ],
         'a user of another kind' => [ 'user', user => 'ann' ],
         'an empty user'          => [ 'user', kind => 'personal', user => '' ],
+        'a blank user'           => [ 'user', kind => 'personal', user => " \x{200b}" ],
+        'a blank name'           => [ 'name', name => "\x{3164}" ],
+        'a user with a control character of text direction' => [ 'user', kind => 'personal', user => "a\x{202e}b" ],
         'no scope'               => [ 'scopes', scopes => [] ],
         'an unknown scope'       => [ 'scopes', scopes => [ 'run', 'all' ] ],
         'a scope twice'          => [ 'scopes', scopes => [ 'run', 'run' ] ],
