@@ -18,6 +18,7 @@
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
+#include "config/exclusion.h"
 #include "config/unused_directive.h"
 #include "config/graph.h"
 #include "config/host.h"
@@ -181,6 +182,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return refuse_start(server, problem);
     }
     agent_unused_directive_check(config, server, ptemp);
+    agent_exclusion_warn(server);
     agent_region_warn(config, server, ptemp);
     agent_published_address_warn(config, server, ptemp);
     agent_runner_settings_warn(config, server);

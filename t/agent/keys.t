@@ -63,7 +63,9 @@ CONF
     'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"' . "\n",
     (map { location("/to-$_", 'RewriteEngine On', "RewriteRule ^ /$_/threads/$UUID") } qw(untyped granted desk-only)),
     location('/files', 'SetHandler None'),
-    location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'));
+    location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'),
+    (map { location("/but-$_->[0]", 'SetHandler None', '<RequireAll>', "Require not agent-account $other", "Require $_->[1]", '</RequireAll>') }
+        [ 'keyed', 'agent-scope read' ], [ 'granted', 'all granted' ]));
 $server->start;
 
 # A client of a loopback address of its own: refused keys are counted by address.
@@ -282,6 +284,13 @@ subtest 'Require agent-...: a key of another deployment of the account gets the 
     is outcome($client->get('/files-own/x', undef, with($_->[0]))), $_->[1], 'Require agent-deployment without words: where another handler serves the location'
         for [ $of{desk}, '404 -' ], [ $of{shop}, '403 -' ], [ create_key($other), '403 -' ];
     is try_key($of{shop}, '/shop-or-admin'), $ADMITTED, 'Require agent-deployment: another Require may grant what it denies';
+};
+
+subtest 'Require not agent-account excludes beside a line that demands a key, and nobody beside one that demands none' => sub {
+    my ($excluded, $kept) = map { create_key($_) } $other, $shop;
+    is outcome($client->get('/but-keyed/x', undef, with($excluded))), '403 -', 'Require not: a key of the account';
+    is outcome($client->get('/but-keyed/x', undef, with($kept))), '404 -', 'Require not: a key of another one';
+    is outcome($client->get('/but-granted/x', undef, with($excluded))), '404 -', 'Require not: beside Require all granted';
 };
 
 # To read the deployment would create it where it is missing, and take longer than for none.

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `Require not agent-...`, and <RequireNone> with agent-... in it: who may not
+ * use a location. */
+#ifndef AGENT_CONFIG_EXCLUSION_H
+#define AGENT_CONFIG_EXCLUSION_H
+
+#include <httpd.h>
+
+/*
+ * Warns of exclusions without a line beside them, or around them, that demands
+ * a key or a user: httpd asks for credentials only if it denies a request
+ * without them, which an exclusion never does. So it would exclude nobody.
+ */
+void agent_exclusion_warn(server_rec *server);
+
+#endif
