@@ -80,16 +80,23 @@ static bool is_missing(const lookup_t *lookup, const char *word)
         && err->id == AGENT_E_ACCOUNT_NOT_FOUND;
 }
 
-static void check_account(const lookup_t *lookup, const char *word,
-                          const ap_directive_t *directive)
+/* A line may have thousands. */
+#define MOST_NAMED 3
+
+static void warn_of_accounts(const lookup_t *lookup,
+                             const ap_directive_t *directive, const char *named,
+                             int count)
 {
-    if (is_missing(lookup, word)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, lookup->server,
-                     AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
-                                       ": expected accounts of this region, "
-                                       "got '%s' at %s:%d: no key is one of it",
-                     word, directive->filename, directive->line_num);
-    }
+    ap_log_error(
+        APLOG_MARK, APLOG_WARNING, 0, lookup->server,
+        AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
+                          ": expected accounts of this region, got %s"
+                          "%s at %s:%d: no key belongs to %s",
+        named,
+        count > MOST_NAMED
+            ? apr_psprintf(lookup->pool, " and %d more", count - MOST_NAMED)
+            : "",
+        directive->filename, directive->line_num, count > 1 ? "them" : "it");
 }
 
 /* `Require [not] agent-account ID...`; ids of another form are errors of the
@@ -99,6 +106,8 @@ static void check_require(const ap_directive_t *directive, void *baton)
     const lookup_t *lookup = baton;
     const char *line = directive->args;
     const char *word = ap_getword_conf(lookup->pool, &line);
+    const char *named = NULL;
+    int count = 0;
 
     if (strcasecmp(word, "not") == 0) {
         word = ap_getword_conf(lookup->pool, &line);
@@ -107,7 +116,14 @@ static void check_require(const ap_directive_t *directive, void *baton)
         return;
     }
     while (*line != '\0') {
-        check_account(lookup, ap_getword_conf(lookup->pool, &line), directive);
+        word = ap_getword_conf(lookup->pool, &line);
+        if (is_missing(lookup, word) && ++count <= MOST_NAMED) {
+            named = apr_pstrcat(lookup->pool, named != NULL ? named : "",
+                                named != NULL ? ", '" : "'", word, "'", NULL);
+        }
+    }
+    if (count > 0) {
+        warn_of_accounts(lookup, directive, named, count);
     }
 }
 

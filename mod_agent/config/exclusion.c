@@ -106,7 +106,7 @@ static void check(const ap_directive_t *directive, void *baton)
     if (line != NULL && strncasecmp(line, PREFIX, strlen(PREFIX)) == 0
         && !is_effective(exclusion)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     AGENT_LOGNO(0459) "Require: expected a line that demands "
+                     AGENT_LOGNO(0460) "Require: expected a line that demands "
                                        "a key beside '%s', got none at %s:%d: "
                                        "it excludes nobody",
                      directive->args, directive->filename, directive->line_num);
