@@ -5,7 +5,8 @@
 #include "../private.h"
 
 /* A row that is none of the macros below, and so might have no scope, does not
- * compile: it would leave members out. */
+ * compile: this is for one that leaves members out, GCC poison below for one
+ * that names its members, of which this does not warn. */
 #pragma GCC diagnostic error "-Wmissing-field-initializers"
 
 /* A route about the deployment's data; scope: that which a key must grant for
@@ -35,6 +36,7 @@
     {                                                                          \
         NULL, NULL, NULL, AGENT_SCOPE_NONE, false, false                       \
     }
+#pragma GCC poison method path handle scope has_data is_regional
 
 /* The deployment API of an agent server. */
 static const agent_route_t server_routes[] = {

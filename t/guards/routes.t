@@ -23,11 +23,13 @@ sub compile {
 
 is_deeply [ compile('DATA("GET", "/more", agent_handle_ok, READ),') ], [ 0, '' ], 'routes: one with a scope compiles';
 for my $row ('DATA("GET", "/more", agent_handle_ok),', 'DATA("GET", "/more", agent_handle_ok, ),', 'ACCOUNT("GET", "/more", agent_handle_ok),',
-    '{"GET", "/more", agent_handle_ok},')
+    '{"GET", "/more", agent_handle_ok},', '{.method = "GET", .path = "/more", .handle = agent_handle_ok},',
+    '{"GET", "/more", agent_handle_ok, .has_data = true, .is_regional = false},')
 {
     my ($status, $messages) = compile($row);
     isnt $status, 0, "routes: $row does not compile";
-    like $messages, qr/scope|argument|SCOPE_/, "routes: $row, the compiler says that the scope is missing";
+    like $messages, qr/scope|argument|SCOPE_|poisoned "(?:method|has_data)"/,
+        "routes: $row, the compiler says that the scope is missing, or that members must not be named";
 }
 
 # A row whose members have names may leave some out.
