@@ -213,8 +213,11 @@ subtest 'platform accounts: each route needs a key with its scope' => sub {
     sql("select agent.ensure_deployment('shop', '$account')");
     my %with = map { $_ => create_key($account, scopes => [$_]) } qw(read run deploy admin);
     my $bound = create_key($account, deployment => 'shop');
-    for my $route (grep { $_->{macro} eq 'ACCOUNT' } routes('platform')) {
-        my ($method, $path, $scope) = @{$route}{qw(method path scope)};
+    my %scopes = scopes('platform');
+    is_deeply [ sort map { $_->{name} } routes('platform') ], [ sort keys %scopes ], 'there are no other routes';
+    for my $name (grep { $scopes{$_} ne 'none' } sort keys %scopes) {
+        my ($method, $path) = split / /, $name;
+        my $scope = $scopes{$name};
         $path =~ s/\{key_id\}/$UNKNOWN/;
         my $answer = ask($method, $path, undef, $method eq 'GET' ? undef : []);
         is outcome($answer), '401 unauthorized', "$method $path without a key";

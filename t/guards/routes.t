@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A route without a scope does not compile: a row is one of the macros, which need one. Nor do the tests of all routes accept it.
+# Each route has the scope that the tests expect.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp write_file);
@@ -37,6 +38,13 @@ ok eval { routes('server', $source) }, 'routes: the tests read the rows';
 for my $row ('{.method = "GET", .path = "/more", .handle = agent_handle_ok},', 'MORE("GET", "/more", agent_handle_ok),') {
     ok !eval { routes('server', $source =~ s/^    LAST\};/    $row\n    LAST};/mr) }, "routes: no test of all routes accepts $row";
     like $@, qr/not the macro of a route: \Q$row/, 'routes: the error names the row';
+}
+
+for my $api (qw(server platform)) {
+    my @routes = routes($api);
+    is_deeply { map { $_->{name} => $_->{scope} // 'none' } @routes }, { scopes($api) }, "routes: those of the API $api have the scopes of AgentTest::Routes";
+    is_deeply [ map { $_->{name} } grep { $_->{method} =~ /\A(?:DELETE|PATCH|PUT)\z/ && ($_->{scope} // 'none') !~ /\A(?:run|deploy|admin)\z/ } @routes ], [],
+        "routes: those of the API $api that change data by their method need more than read";
 }
 
 done_testing;
