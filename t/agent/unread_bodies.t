@@ -78,6 +78,12 @@ for my $case (
     }
 }
 
+# A route without data is served with any key as long as no body is announced.
+for my $request ('POST /ok', 'GET /ok', 'GET /info', 'GET /platform/ok', 'GET /platform/info', 'GET /platform/', 'GET /platform/.well-known/agent-addresses') {
+    my $head = "$request HTTP/1.1\r\nHost: localhost\r\nx-api-key: $key{foreign}\r\n";
+    is outcome("$head$_\r\n\r\n"), '403 wrong_region', "unread bodies: $request, key: foreign, $_" for 'Content-Length: 1000000', 'Transfer-Encoding: chunked';
+}
+
 # Without a body the connection stays open for the next request.
 for my $case ([ '/forbidden', 403 ], [ '/files', 403 ], [ '/denied', 403 ], [ '', 200 ]) {
     my ($path, $expected) = @{$case};
