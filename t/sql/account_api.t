@@ -120,6 +120,9 @@ subtest 'an account is read, renamed and closed by its key' => sub {
     my $built_in = key_id();
     is +($operator->call('create_api_key', $built_in, $DEFAULT, $DIGEST, 'service', 'n', undef, undef, ['admin'], undef))[0], 'ok';
     is code('update_account', $built_in, '{"closed":true}'), 'account_is_built_in';
+    my $name = (call('get_account', $DEFAULT))[1]{name};
+    is code('update_account', $built_in, '{"name":"Renamed","closed":true}'), 'account_is_built_in';
+    is +(call('get_account', $DEFAULT))[1]{name}, $name, 'it is not renamed either';
 };
 
 subtest 'a new key has what the request says' => sub {

@@ -94,6 +94,8 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
     must($server, 'update_account', $by, '{"name":"Busy"}');
     must($operator, 'create_api_key', my $given = key_id(), $busy, $DIGEST, 'service', 'n', undef, undef, ['run'], undef);
     must($server, 'revoke_account_key', $by, $given);
+    $server->query("set agent.now = '" . $owner->value("select clock_timestamp() - interval '1 h'") . q('));
+    is +($server->call('update_account', $by, '{"name":"Earlier"}'))[0], 'ok', 'when the clock has gone back, actions of the future do not count';
     $server->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '25 h'") . q('));
     is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'ok', 'a day later it may again';
     $server->query('reset agent.now');

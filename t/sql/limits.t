@@ -9,6 +9,7 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Accounts qw(use_accounts account deployment kept_count counted_anew count_all);
 use AgentSQL::Play;
+use AgentTest::Wait;
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my ($session, $other) = map { $db->session } 1, 2;
@@ -148,6 +149,18 @@ subtest 'concurrent creations of deployments do not exceed the limit' => sub {
     $session->query('commit');
     is $other->receive, 'none';
     $other->query('rollback');
+    limit();
+};
+
+subtest 'a deployment that two servers create at the same time counts once' => sub {
+    my ($account) = account();
+    limit([ $account, 'deployments', 2 ]);
+    $session->query('begin');
+    my $desk = $session->value("select agent.ensure_deployment('desk', '$account')");
+    $other->send("select coalesce(agent.ensure_deployment('desk', '$account')::text, 'none')");
+    wait_for('the second server to wait for the first', sub { $operator->value('select count(*) from pg_locks where not granted') > 0 });
+    $session->query('commit');
+    is $other->receive, $desk;
     limit();
 };
 
