@@ -108,6 +108,25 @@ static void an_unknown_member_is_named(void **state)
     assert_null(check(AGENT_ACCOUNT_UPDATE, "{\"\\u006eame\":\"a\"}", *state));
 }
 
+static void a_name_of_more_than_64_bytes_is_not_repeated(void **state)
+{
+    char name[66];
+    char body[80];
+    char expected[120];
+
+    memset(name, 'x', sizeof(name));
+    name[64] = '\0';
+    snprintf(body, sizeof(body), "{\"%s\":1}", name);
+    snprintf(expected, sizeof(expected),
+             "/%s: expected no member of this name.", name);
+    assert_string_equal(check(AGENT_ACCOUNT_UPDATE, body, *state), expected);
+    name[64] = 'x';
+    name[65] = '\0';
+    snprintf(body, sizeof(body), "{\"%s\":1}", name);
+    assert_string_equal(check(AGENT_ACCOUNT_UPDATE, body, *state),
+                        "/: expected no member with such a long name.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +135,7 @@ int main(void)
         CHECK_TEST(a_deletion_is_confirmed_by_the_id_of_the_account),
         CHECK_TEST(the_scopes_of_a_key_are_a_list),
         CHECK_TEST(an_unknown_member_is_named),
+        CHECK_TEST(a_name_of_more_than_64_bytes_is_not_repeated),
         CHECK_TEST(times_are_seconds_up_to_ten_years)};
 
     return CHECK_RUN(tests);
