@@ -151,6 +151,20 @@ subtest 'revocation: a key is checked again when a body took long' => sub {
     is "$answer->{status} $answer->{json}{code}", '401 unknown_key', 'body: the request is refused';
 };
 
+subtest 'revocation: a key that is checked again is not refused for wrong keys of its address' => sub {
+    my $guesser = AgentTest::Client->new(url => $servers[0]->url, local_address => '127.0.0.9');
+    my $ask = sub { my $answer = $guesser->get('/threads/none', undef, with($_[0])); return "$answer->{status} $answer->{json}{code}" };
+    my $key = create_key($shop);
+    my $socket = $guesser->connection;
+    syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\nx-api-key: $key\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+    read_until($socket, qr/100 Continue/);
+    my $begun = now();
+    wait_for('the time to pass', sub { now() > $begun + 2 });
+    wait_for('other keys to be refused', sub { $ask->(print_key('sk', random_digits(22), random_digits(43))) eq '429 too_many_failures' });
+    syswrite $socket, '{}';
+    is parse_response(read_until($socket, qr/\}\z/))->{status}, 200, 'body: the request is served';
+};
+
 subtest 'revocation: the expiry of a key ends them' => sub {
     my $key = create_key($shop, lifetime => '3 s');
     check_ended('expiry', open_all($run, $key));
