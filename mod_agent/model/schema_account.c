@@ -2,6 +2,8 @@
 /* The bodies of /v1/accounts and /v1/account. */
 #include "schema_private.h"
 
+#include <string.h>
+
 /* 200 characters; the constraints of PostgreSQL count those. */
 #define NAME_BYTES 800
 /* Of the name of a member that an error repeats. */
@@ -104,14 +106,36 @@ static apr_status_t check_names(const agent_check_t *members, agent_raw_t body,
     return APR_SUCCESS;
 }
 
+/* The table of keys checks the same, without the name of the member. */
+static apr_status_t check_kind(const agent_fields_t *key,
+                               const agent_json_path_t *path)
+{
+    const char *kind = agent_field_string(key, "kind", "service");
+    bool is_personal = strcmp(kind, "personal") == 0;
+
+    if (is_personal != (agent_field_raw(key, "user_id").length > 0)) {
+        return agent_schema_refuse(path, "user_id",
+                                   is_personal
+                                       ? "a value: a personal key needs it"
+                                       : "none: kind is not personal");
+    }
+    return strcmp(kind, "deployment") == 0
+            && agent_field_raw(key, "deployment").length == 0
+        ? agent_schema_refuse(path, "deployment",
+                              "a value: a key of kind deployment needs it")
+        : APR_SUCCESS;
+}
+
 apr_status_t agent_schema_account(const agent_fields_t **fields,
                                   agent_account_body_t kind, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool)
 {
     agent_json_path_t path = {.err = err, .pool = pool};
 
-    return agent_schema_check_body(fields, bodies[kind], body, &path)
-            == APR_SUCCESS
-        ? check_names(bodies[kind], body, &path)
-        : APR_EGENERAL;
+    if (agent_schema_check_body(fields, bodies[kind], body, &path)
+            != APR_SUCCESS
+        || check_names(bodies[kind], body, &path) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return kind == AGENT_ACCOUNT_KEY ? check_kind(*fields, &path) : APR_SUCCESS;
 }

@@ -153,6 +153,11 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
         'a time of 0'     => { name => 'x', expires_in_sec => 0 },
     );
     is outcome(ask('POST', '/v1/account/keys', $key, $bad{$_})), '422 invalid_value', "POST /v1/account/keys: $_" for sort keys %bad;
+    for my $case ([ '/user_id', kind => 'personal' ], [ '/user_id', user_id => 'ann' ], [ '/deployment', kind => 'deployment' ]) {
+        my ($pointer, @members) = @{$case};
+        like ask('POST', '/v1/account/keys', $key, { name => 'x', @members })->{json}{detail}, qr/\A$pointer: expected /,
+            "POST /v1/account/keys: the answer to @members names $pointer";
+    }
     is outcome(ask('POST', '/v1/account/keys', $key, { name => 'x', deployment => 'none' })), '404 deployment_not_found', 'POST /v1/account/keys: an unknown deployment';
     my $rotated = ask('POST', "/v1/account/keys/$made->{json}{key_id}/rotate", $key, { overlap_sec => 0 });
     is $rotated->{json}{user_id}, 'ann', 'POST .../rotate: the new key is of the same user';

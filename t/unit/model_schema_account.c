@@ -92,6 +92,29 @@ static void times_are_seconds_up_to_ten_years(void **state)
         check(AGENT_ACCOUNT_ROTATION, "{\"overlap_sec\":0.5}", *state));
 }
 
+static void the_kind_of_a_key_decides_on_its_user_and_deployment(void **state)
+{
+    assert_null(check(
+        AGENT_ACCOUNT_KEY,
+        "{\"name\":\"a\",\"kind\":\"personal\",\"user_id\":\"b\"}", *state));
+    assert_null(check(AGENT_ACCOUNT_KEY,
+                      "{\"name\":\"a\",\"kind\":\"deployment\","
+                      "\"deployment\":\"b\"}",
+                      *state));
+    assert_null(check(AGENT_ACCOUNT_KEY,
+                      "{\"name\":\"a\",\"deployment\":\"b\"}", *state));
+    assert_string_equal(check(AGENT_ACCOUNT_KEY,
+                              "{\"name\":\"a\",\"kind\":\"personal\"}", *state),
+                        "/user_id: expected a value: a personal key needs it.");
+    assert_string_equal(
+        check(AGENT_ACCOUNT_KEY, "{\"name\":\"a\",\"user_id\":\"b\"}", *state),
+        "/user_id: expected none: kind is not personal.");
+    assert_string_equal(
+        check(AGENT_ACCOUNT_KEY, "{\"name\":\"a\",\"kind\":\"deployment\"}",
+              *state),
+        "/deployment: expected a value: a key of kind deployment needs it.");
+}
+
 static void an_unknown_member_is_named(void **state)
 {
     assert_string_equal(check(AGENT_ACCOUNT_KEY,
@@ -134,6 +157,7 @@ int main(void)
         CHECK_TEST(an_account_is_renamed_or_closed),
         CHECK_TEST(a_deletion_is_confirmed_by_the_id_of_the_account),
         CHECK_TEST(the_scopes_of_a_key_are_a_list),
+        CHECK_TEST(the_kind_of_a_key_decides_on_its_user_and_deployment),
         CHECK_TEST(an_unknown_member_is_named),
         CHECK_TEST(a_name_of_more_than_64_bytes_is_not_repeated),
         CHECK_TEST(times_are_seconds_up_to_ten_years)};
