@@ -16,6 +16,7 @@
 #include "../http/router.h"
 #include "binding.h"
 #include "cache.h"
+#include "credential.h"
 #include "key_region.h"
 #include "provider.h"
 #include "realm.h"
@@ -54,6 +55,19 @@ static apr_status_t check_account(agent_call_t *call)
     return agent_requester_check_scope(call, route->scope);
 }
 
+/* Whoever sends a key needs to know that it was not looked at. */
+static const char *describe_unread_key(request_rec *r)
+{
+    const char *key;
+
+    return agent_credential_choose(
+               &key, apr_table_get(r->headers_in, "x-api-key"),
+               apr_table_get(r->headers_in, "Authorization"))
+            == AGENT_CREDENTIAL_NONE
+        ? NULL
+        : "This location does not read API keys (AuthType AgentKey).";
+}
+
 /* Without an identity: a Require has admitted the request without a key, such
  * as `Require all granted`. */
 static apr_status_t require_identity(agent_call_t *call)
@@ -66,8 +80,8 @@ static apr_status_t require_identity(agent_call_t *call)
         return APR_SUCCESS;
     }
     agent_provider_challenge(call->r);
-    return agent_error_set(&call->err, AGENT_E_UNAUTHORIZED, NULL, NULL,
-                           call->pool);
+    return agent_error_set(&call->err, AGENT_E_UNAUTHORIZED,
+                           describe_unread_key(call->r), NULL, call->pool);
 }
 
 static apr_status_t refuse_deployment(agent_call_t *call)

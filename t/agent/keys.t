@@ -225,6 +225,9 @@ subtest 'keys: a deployment of an account needs a key of it, whatever Require pe
         is try_key(print_key('sk', random_digits(22), random_digits(43)), $path), '401 unknown_key', "keys: $path with an unknown key";
     }
     is try_key($key, '/untyped'), '401 unauthorized', 'keys: without AuthType AgentKey no key is admitted';
+    like $client->get("/untyped/threads/$UUID", undef, with($key))->{json}{detail}, qr/does not read API keys \(AuthType AgentKey\)/,
+        'keys: without AuthType AgentKey the answer to a key names the directive';
+    like $client->get("/untyped/threads/$UUID")->{json}{detail}, qr/\AAn API key is required/, 'keys: without AuthType AgentKey a request without a key is told to send one';
 };
 
 subtest 'keys: an internal redirect into another location is verified there again' => sub {
