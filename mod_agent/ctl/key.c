@@ -30,6 +30,11 @@
 const ctl_option_t ctl_key_options[] = {CTL_DATABASE_OPTIONS,
                                         {NULL, NULL, 0, NULL}};
 
+const ctl_option_t ctl_key_list_options[] = {
+    {"account", "ID", CTL_OPERAND, "the account, in place of ACCOUNT"},
+    CTL_DATABASE_OPTIONS,
+    {NULL, NULL, 0, NULL}};
+
 const ctl_option_t ctl_key_create_options[] = {
     {"account", "ID", CTL_ACCOUNT, "the account whose key it is; required"},
     {"name", "NAME", CTL_NAME, "display name; required"},

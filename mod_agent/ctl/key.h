@@ -10,6 +10,7 @@ extern const ctl_option_t ctl_key_create_options[];
 extern const ctl_option_t ctl_key_rotate_options[];
 /* Of list and revoke. */
 extern const ctl_option_t ctl_key_options[];
+extern const ctl_option_t ctl_key_list_options[];
 
 /* All return an exit status. */
 int ctl_key_create(const ctl_arguments_t *arguments);

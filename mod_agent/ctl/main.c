@@ -47,7 +47,7 @@ static const ctl_command_t commands[] = {
      "it:\nit is not shown again.",
      ctl_key_create_options, ctl_key_create},
     {"key list", "ACCOUNT", "Lists the API keys of the account with that id.",
-     ctl_key_options, ctl_key_list},
+     ctl_key_list_options, ctl_key_list},
     {"key revoke", "KEY",
      "Revokes the API key with that key ID, or that key, within 2 seconds on "
      "all\nservers.",

@@ -84,11 +84,9 @@ static void set_option(ctl_arguments_t *arguments, const ctl_option_t *option)
 }
 
 /* The operand is missing, or a word follows it. */
-static void print_wrong_operand(const ctl_command_t *command, int count,
-                                char **operands)
+static void print_wrong_operand(const ctl_command_t *command, int most,
+                                int count, char **operands)
 {
-    int most = command->operand != NULL ? 1 : 0;
-
     if (count < most) {
         ctl_error("%s: expected %s, got none", command->name, command->operand);
     }
@@ -106,6 +104,7 @@ static int run_command(const ctl_command_t *command, int argc, char **argv,
     const struct option *options = make_options(command, pool);
     int index = 0;
     int count;
+    int most;
     int found;
 
     while ((found = getopt_long(argc, argv, "", options, &index)) == 0) {
@@ -116,15 +115,16 @@ static int run_command(const ctl_command_t *command, int argc, char **argv,
         set_option(&arguments, &command->options[index]);
     }
     count = argc - optind;
+    most = command->operand != NULL && arguments.text[CTL_OPERAND] == NULL;
     /* getopt has said which option is wrong. */
-    if (found != -1 || count != (command->operand != NULL)) {
+    if (found != -1 || count != most) {
         if (found == -1) {
-            print_wrong_operand(command, count, argv + optind);
+            print_wrong_operand(command, most, count, argv + optind);
         }
         print_usage(stderr, command);
         return CTL_USAGE;
     }
-    arguments.operand = argv[optind];
+    arguments.operand = most > 0 ? argv[optind] : arguments.text[CTL_OPERAND];
     return command->run(&arguments);
 }
 

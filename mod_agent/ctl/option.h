@@ -22,6 +22,8 @@ typedef enum ctl_text_t {
     CTL_MEMORY,
     CTL_NAME,
     CTL_NODE,
+    /* The operand, given as an option in its place. */
+    CTL_OPERAND,
     CTL_OVERLAP,
     CTL_PYTHON,
     CTL_RUNNERS,

@@ -125,6 +125,8 @@ for my $title (sort keys %bad) {
 
 # ---- existing keys ----
 is_deeply [ sort map { $_->{name} } records('key', 'list', $account) ], [qw(ci laptop web)], 'key list --json: the keys of an account';
+is_deeply [ records('key', 'list', '--account', $account) ], [ records('key', 'list', $account) ], 'key list --account: the same';
+refused(2, qr/\Aagentctl: key list: expected no word after its options, got $account\n/, 'key list --account: with ACCOUNT too', 'key', 'list', '--account', $account, $account);
 ok !(grep { exists $_->{key} || exists $_->{digest} } records('key', 'list', $account)), 'key list: no key is shown again';
 like output_of('key', 'list', $account), qr/\AKEY ID +KIND +STATE +EXPIRES +USED +SCOPES +DEPLOYMENT +NAME\n.*^$id  service     valid    -  +-  +read,run  +-  +web$/ms,
     'key list: a line has the columns of a key';
