@@ -60,7 +60,7 @@ static int report_connection(const agent_error_t *error)
     if (!is_of_role(error->cause)) {
         return report_failure(error);
     }
-    ctl_error("%s (%s)", error->detail, error->cause);
+    ctl_error("the database refuses the role (%s)", error->cause);
     ctl_error("expected a role of the database that this user may use: as "
               "a superuser of it, createuser NAME and grant agent_operator "
               "to NAME, where NAME is the user who executes agentctl, or "

@@ -60,7 +60,7 @@ is output_of('account', 'close', uc $shop), '', 'account close: it prints nothin
 like output_of('account', 'list'), qr/^\Q$shop\E  closed/m, 'account list: an account that is closed';
 ok +(records('account', 'close', $shop))[0]{closed_at}, 'account close --json: it prints the record';
 refused(1, qr/\Aagentctl: .*\(account_not_found\)\n\z/, 'account close: an unknown account', 'account', 'close', $NIL);
-refused(1, qr/\(account_is_built_in\)\n\z/, 'account close: the built-in account', 'account', 'close', '00000000-0000-0000-0000-00000000000a');
+refused(1, qr/cannot be closed\. \(account_is_built_in\)\n\z/, 'account close: the built-in account', 'account', 'close', '00000000-0000-0000-0000-00000000000a');
 refused(2, qr/expected the id of an account, got shop/, 'account close: a name', 'account', 'close', 'shop');
 refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control character', 'account', 'create', "a\nb");
 
@@ -194,7 +194,7 @@ for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', '
     }
     ($status, undef, $errors) = run($cluster->conninfo('stranger'), 'account', 'list');
     is $status, 1, 'a role that does not exist is a failure';
-    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME.* \(role_not_admitted\)\n\z/, 'the error of a role that does not exist says how to create it';
+    like $errors, qr/\Aagentctl: the database refuses the role \(.*stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME.* \(role_not_admitted\)\n\z/, 'the error of a role that does not exist says how to create it';
 }
 
 # ---- the region of the database ----
