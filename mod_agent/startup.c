@@ -87,16 +87,16 @@ static void warn_of_accounts(const lookup_t *lookup,
                              const ap_directive_t *directive, const char *named,
                              int count)
 {
-    ap_log_error(
-        APLOG_MARK, APLOG_WARNING, 0, lookup->server,
-        AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
-                          ": expected accounts of this region, got %s"
-                          "%s at %s:%d: no key belongs to %s",
-        named,
-        count > MOST_NAMED
-            ? apr_psprintf(lookup->pool, " and %d more", count - MOST_NAMED)
-            : "",
-        directive->filename, directive->line_num, count > 1 ? "them" : "it");
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, lookup->server,
+                 AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
+                                   ": expected accounts of this region, got %s"
+                                   "%s at %s:%d: no key belongs to %s",
+                 named,
+                 count > MOST_NAMED ? apr_psprintf(lookup->pool, " and %d more",
+                                                   count - MOST_NAMED)
+                                    : "",
+                 directive->filename, directive->line_num,
+                 count > 1 ? "them" : "it");
 }
 
 /* `Require [not] agent-account ID...`; ids of another form are errors of the
@@ -117,6 +117,7 @@ static void check_require(const ap_directive_t *directive, void *baton)
     }
     while (*line != '\0') {
         word = ap_getword_conf(lookup->pool, &line);
+        /* Bounded: MOST_NAMED ids. */
         if (is_missing(lookup, word) && ++count <= MOST_NAMED) {
             named = apr_pstrcat(lookup->pool, named != NULL ? named : "",
                                 named != NULL ? ", '" : "'", word, "'", NULL);

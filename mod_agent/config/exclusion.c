@@ -30,7 +30,7 @@ static const char *skip_word(const char *line, const char *word)
         : NULL;
 }
 
-/* Providers of httpd that grant a request whoever sends it. */
+/* Providers of httpd that grant requests of any client. */
 static bool needs_no_user(const char *line)
 {
     static const char *const providers[] = {
