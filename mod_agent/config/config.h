@@ -24,7 +24,7 @@ typedef struct agent_server_config_t {
     const char *region;
     int wrong_region;
     apr_array_header_t *regions; /* of agent_region_t */
-    /* See host.h: the hosts by their server_rec *. */
+    /* See host.h. */
     bool has_platform, has_server;
     apr_hash_t *deployment_hosts;
     /* Of agent_published_address_t, see published_address.h. */

@@ -20,6 +20,11 @@ typedef struct handler_t {
     apr_pool_t *pool;
 } handler_t;
 
+/* Of the hosts that only have deployments. */
+typedef struct host_key_t {
+    const server_rec *host;
+} host_key_t;
+
 static const char *print_place(const char *file, int line, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%s:%d", file, line);
@@ -80,8 +85,8 @@ static bool has_deployments_only(const handler_t *agent,
         && (has_agent || (agent->is_in_main && !platform->is_in_main));
 }
 
-void agent_host_find_handlers(agent_server_config_t *config, server_rec *server,
-                              apr_pool_t *pool)
+void agent_host_find_handlers(agent_server_config_t *config,
+                              const server_rec *server, apr_pool_t *pool)
 {
     handler_t platform = find(AGENT_PLATFORM_HANDLER, pool);
     handler_t agent = find(AGENT_SERVER_HANDLER, pool);
@@ -89,11 +94,13 @@ void agent_host_find_handlers(agent_server_config_t *config, server_rec *server,
     config->has_platform = platform.is_found;
     config->has_server = agent.is_found;
     config->deployment_hosts = apr_hash_make(pool);
-    for (server_rec *host = server; host != NULL; host = host->next) {
+    for (const server_rec *host = server; host != NULL; host = host->next) {
+        const host_key_t key = {host};
+
         if (has_deployments_only(&agent, &platform, host)) {
             apr_hash_set(config->deployment_hosts,
-                         apr_pmemdup(pool, &host, sizeof(host)), sizeof(host),
-                         host);
+                         apr_pmemdup(pool, &key, sizeof(key)), sizeof(key),
+                         config);
         }
     }
 }
@@ -105,7 +112,9 @@ bool agent_host_is_any(const agent_server_config_t *config)
 }
 
 bool agent_host_has_deployments_only(const agent_server_config_t *config,
-                                     server_rec *host)
+                                     const server_rec *host)
 {
-    return apr_hash_get(config->deployment_hosts, &host, sizeof(host)) != NULL;
+    const host_key_t key = {host};
+
+    return apr_hash_get(config->deployment_hosts, &key, sizeof(key)) != NULL;
 }

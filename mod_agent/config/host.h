@@ -9,8 +9,8 @@
 
 /* Finds them; called when the configuration has been read. server: the first
  * one; the result lives as long as pool. */
-void agent_host_find_handlers(agent_server_config_t *config, server_rec *server,
-                              apr_pool_t *pool);
+void agent_host_find_handlers(agent_server_config_t *config,
+                              const server_rec *server, apr_pool_t *pool);
 
 /* Whether any host has one, or a graph: with a database the server has waiters,
  * and a supervisor. */
@@ -19,6 +19,6 @@ bool agent_host_is_any(const agent_server_config_t *config);
 /* Whether it serves deployments and is not a platform host: its paths are
  * not those of AgentRegionURL. */
 bool agent_host_has_deployments_only(const agent_server_config_t *config,
-                                     server_rec *host);
+                                     const server_rec *host);
 
 #endif
