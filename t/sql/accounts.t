@@ -204,10 +204,12 @@ subtest 'a revoked API key stays revoked' => sub {
 subtest 'a rotated API key is valid for the overlap, and the new one is like it' => sub {
     my ($account, $old, $new) = (account(), key_id(), key_id());
     create($account, $old, kind => 'personal', user => 'ann', name => 'laptop', scopes => ['read'], lifetime => '10 days');
+    $owner->query("update agent.api_keys set last_used_at = date_trunc('hour', created_at) where key_id = '$old'");
     $session->query("set agent.now = '" . $owner->value("select now() + interval '1 day'") . "'");
     my ($code, $body) = call('rotate_api_key', $old, $new, '\x' . 'cd' x 32, '1 hour');
     is $code, 'ok';
-    is_deeply [ @{$body}{qw(key_id account_id kind name user_id scopes revoked_at)} ], [ $new, $account, 'personal', 'laptop', 'ann', ['read'], undef ];
+    is_deeply [ @{$body}{qw(key_id account_id kind name user_id scopes revoked_at last_used_at)} ],
+        [ $new, $account, 'personal', 'laptop', 'ann', ['read'], undef, undef ];
     is $owner->value("select '$body->{expires_at}'::timestamptz - '$body->{created_at}'::timestamptz"), '10 days', 'it has the lifetime of the old one';
     is $owner->value("select k.expires_at - '$body->{created_at}'::timestamptz from agent.api_keys k where key_id = '$old'"), '01:00:00';
     is $owner->value("select digest from agent.api_keys where key_id = '$new'"), '\x' . 'cd' x 32;
