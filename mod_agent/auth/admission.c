@@ -55,7 +55,7 @@ static apr_status_t check_account(agent_call_t *call)
     return agent_requester_check_scope(call, route->scope);
 }
 
-/* Whoever sends a key needs to know that it was not looked at. */
+/* A client that sends a key needs to know that it was not looked at. */
 static const char *describe_unread_key(request_rec *r)
 {
     const char *key;

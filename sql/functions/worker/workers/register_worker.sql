@@ -3,9 +3,11 @@
 -- of p_deployments (NAME, or NAME@ACCOUNT for another account than the built-in one) and p_graph_ids each. Creates
 -- deployments that are missing, and the system assistants of p_assistant_ids, one for each graph, or none: so that an
 -- assistant exists before a runner has reported its graph.
--- Without graphs it serves no runs; those of the host's earlier workers are no longer accepted once these are not live.
+-- Without graphs it serves no runs; those of the host's earlier workers are no longer accepted once these are not
+-- live.
 -- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id; the
---          nil UUID, which has no runs, where the account does not exist or is closed. Without graphs one row, with null.
+--          nil UUID, which has no runs, where the account does not exist or is closed. Without graphs one row, with
+--          null.
 -- Locks:   the new row, new deployments, and new assistants in the order of their keys.
 create or replace function agent.register_worker(
     p_node_name text,
