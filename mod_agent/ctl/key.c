@@ -77,7 +77,7 @@ int ctl_key_read_time(const char **out, const char *option, const char *text,
     number = apr_isdigit(*text) ? apr_strtoi64(text, &end, 10) : -1;
     /* Bounded: by the units; it ends with the text. */
     for (apr_size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (number >= least && strcmp(end, units[i].unit) == 0
+        if (end != NULL && number >= least && strcmp(end, units[i].unit) == 0
             && number <= MAX_SEC / units[i].sec) {
             *out = apr_psprintf(pool, "%" APR_INT64_T_FMT " s",
                                 number * units[i].sec);
