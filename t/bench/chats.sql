@@ -184,7 +184,7 @@ begin
         v_cpu := bench.cpu_ms();
         v_since := clock_timestamp();
         if p_name = 'copy' then
-            v_row := agent.copy_thread(bench.deployment(), p_thread, v_copy_id, v_pieces > 0);
+            v_row := agent.copy_thread(bench.deployment(), p_thread, v_copy_id, v_pieces > 0, null);
         else
             v_row := agent.delete_thread(bench.deployment(), p_thread, v_pieces > 0);
         end if;
