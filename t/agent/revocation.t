@@ -152,10 +152,11 @@ subtest 'revocation: a key is checked again when a body took long' => sub {
 };
 
 subtest 'revocation: a key that is checked again is not refused for wrong keys of its address' => sub {
-    my $guesser = AgentTest::Client->new(url => $servers[0]->url, local_address => '127.0.0.9');
+    my $address = '127.0.0.9';
+    my $guesser = AgentTest::Client->new(url => $servers[0]->url, local_address => $address);
     my $ask = sub { my $answer = $guesser->get('/threads/none', undef, with($_[0])); return "$answer->{status} $answer->{json}{code}" };
     my $key = create_key($shop);
-    my $socket = $guesser->connection;
+    my $socket = $guesser->connection(LocalAddr => $address);
     syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\nx-api-key: $key\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
     read_until($socket, qr/100 Continue/);
     my $begun = now();
