@@ -12,7 +12,7 @@ bool agent_deployment_is_name(const char *text)
 {
     size_t length = strspn(text, LETTERS "-_");
 
-    return text[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
+    return length <= AGENT_DEPLOYMENT_NAME_MAX && text[length] == '\0'
         && strspn(text, LETTERS) > 0;
 }
 
