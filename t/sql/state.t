@@ -487,8 +487,8 @@ sub execute {
 sub copy_of {
     my ($thread) = @_;
     my $copy = AgentSQL::uuid();
-    my @piece = $play->api('copy_thread', $thread, $copy, 'false');
-    @piece = $play->api('copy_thread', $thread, $copy, 'true') while "@piece" =~ /more/;
+    my @piece = $play->api('copy_thread', $thread, $copy, 'false', undef);
+    @piece = $play->api('copy_thread', $thread, $copy, 'true', undef) while "@piece" =~ /more/;
     is $piece[0], 'ok', 'the thread is copied';
     return $copy;
 }
