@@ -19,8 +19,8 @@ $serving->start;
 my $other = AgentTest::Client->new(url => $executing->url);
 my $client = AgentTest::Client->new(url => $serving->url);
 
-my $supervisor = supervisor_pid($serving->httpd_pid);
-ok $supervisor, 'serving: a host without graphs has a supervisor';
+ok wait_for('its supervisor', sub { supervisor_pid($serving->httpd_pid) }),
+    'serving: a host without graphs has a supervisor';
 ok wait_for('it to register', sub { sql("select count(*) from agent.workers where node_name = 'serving' and state = 'live' and graph_ids = '{}'") == 1 }),
     'serving: the supervisor of a host without graphs registers without graphs';
 is $client->get($_)->{status}, 200, "serving: a host without graphs answers $_" for qw(/ok /ok?check_db=1 /info);
