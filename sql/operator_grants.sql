@@ -5,11 +5,13 @@ grant usage on schema agent to :"operator_role";
 grant select on agent.region, agent.deployments, agent.account_limits, agent.schema_version to :"operator_role";
 grant select, insert, update (closed_at) on agent.accounts to :"operator_role";
 grant select, insert, update (expires_at, revoked_at) on agent.api_keys to :"operator_role";
-grant select, insert on agent.audit_log, agent.invitations, agent.account_deletions to :"operator_role";
+grant select, insert, update (revoked_at, revoked_by) on agent.invitations to :"operator_role";
+grant select, insert on agent.audit_log, agent.account_deletions to :"operator_role";
 grant execute on function :operator_functions to :"operator_role";
 -- Functions that they call, and the checks of the version and the region.
 grant execute on function agent.now, agent.render_time, agent.render_account, agent.render_api_key,
-                          agent.render_deletion, agent.render_limit, agent.render_operator, agent.add_api_key,
+                          agent.render_deletion, agent.render_invitation, agent.render_limit,
+                          agent.render_operator, agent.add_api_key,
                           agent.begin_account_deletion, agent.check_actions, agent.check_key_limit,
                           agent.end_account, agent.end_api_key, agent.find_limit, agent.insert_account,
                           agent.insert_api_key, agent.lock_key_account, agent.read_api_keys, agent.record_audit,

@@ -104,6 +104,12 @@ bool agent_new_key_make_invitation(char text[AGENT_NEW_KEY_TOKEN_SIZE],
     return make_text(text, digest, INVITATION);
 }
 
+bool agent_new_key_is_invitation(const char *text)
+{
+    return strlen(text) == AGENT_NEW_KEY_TOKEN_SIZE - 1
+        && strncmp(text, INVITATION, strlen(INVITATION)) == 0;
+}
+
 bool agent_new_key_make_deletion_token(char text[AGENT_NEW_KEY_TOKEN_SIZE],
                                        char digest[AGENT_DIGEST_SIZE])
 {

@@ -39,8 +39,11 @@ const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
 bool agent_new_key_make_invitation(char text[AGENT_NEW_KEY_TOKEN_SIZE],
                                    char digest[AGENT_DIGEST_SIZE]);
 
-/* The same for a deletion token, which gives access to the record of the
- * deletion of an account. */
+/* Whether a text has the length and the beginning of an invitation. */
+bool agent_new_key_is_invitation(const char *text);
+
+/* Makes a deletion token in the same way, which gives access to the record of
+ * the deletion of an account. */
 bool agent_new_key_make_deletion_token(char text[AGENT_NEW_KEY_TOKEN_SIZE],
                                        char digest[AGENT_DIGEST_SIZE]);
 

@@ -17,7 +17,8 @@ _agentctl() {
     esac
 }
 
-# The next word of a command's name, or the options of the command.
+# The next word of a command's name, or the options of the command: both after
+# `invite`, with which other names begin.
 _agentctl_words() {
     usage=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -n 's/^usage: agentctl \([^[]*\) \[.*/\1/p')
     while read -r command; do
@@ -50,7 +51,7 @@ _agentctl_options() {
         return
     fi
     options=$("${COMP_WORDS[0]}" "${name[@]}" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
-    mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$options --help $(_agentctl_next | sort -u)" -- "$current")
 }
 
 complete -F _agentctl agentctl

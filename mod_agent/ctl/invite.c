@@ -2,6 +2,8 @@
 /* `agentctl invite`; see invite.h. */
 #include "invite.h"
 
+#include <apr_strings.h>
+
 #include "../core/error.h"
 #include "../core/new_key.h"
 #include "../core/uuid.h"
@@ -11,6 +13,9 @@
 #include "record.h"
 
 #define DEFAULT_EXPIRES "7d"
+
+const ctl_option_t ctl_invitation_options[] = {CTL_DATABASE_OPTIONS,
+                                               {NULL, NULL, 0, NULL}};
 
 const ctl_option_t ctl_invite_options[] = {
     {"expires", "TIME", CTL_EXPIRES,
@@ -70,4 +75,77 @@ int ctl_invite(const ctl_arguments_t *arguments)
             == CTL_DONE
         ? print(arguments, body, text)
         : CTL_FAILED;
+}
+
+/* ---- existing invitations ---- */
+
+static const agent_statement_t list_invitations = {
+    .name = "agent_list_invitations",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.list_invitations($1, $2)"};
+
+static int read_page(const char **body, const ctl_arguments_t *arguments,
+                     const char *after)
+{
+    const char *params[] = {after, APR_STRINGIFY(CTL_PAGE)};
+
+    return ctl_database_call(body, arguments, &list_invitations, params);
+}
+
+int ctl_invite_list(const ctl_arguments_t *arguments)
+{
+    static const ctl_column_t columns[] = {
+        {"INVITATION ID", 36, ctl_record_text, "invitation_id"},
+        {"STATE", 7, ctl_record_state, "valid"},
+        {"CREATED", 20, ctl_record_time, "created_at"},
+        {"EXPIRES", 20, ctl_record_time, "expires_at"},
+        {"ACCOUNT", 36, ctl_record_text, "account_id"},
+        {"CREATED BY", 0, ctl_record_text, "created_by"},
+        {NULL, 0, NULL, NULL}};
+
+    return ctl_record_list(arguments, columns, "invitation_id", read_page);
+}
+
+static const agent_statement_t revoke_invitation = {
+    .name = "agent_revoke_invitation",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.revoke_invitation($1, $2)"};
+
+/* Sets one of params: to the id, or to the digest of an invitation, whose text
+ * has no id. */
+static int read_invitation(const char **params, char id[AGENT_UUID_SIZE],
+                           char digest[AGENT_DIGEST_SIZE], const char *text)
+{
+    if (agent_uuid_parse(id, text)) {
+        params[0] = id;
+        return CTL_DONE;
+    }
+    if (!agent_new_key_is_invitation(text)) {
+        ctl_error("expected the id of an invitation, a UUID, or an invitation");
+        return CTL_USAGE;
+    }
+    if (!agent_new_key_digest_token(digest, text)) {
+        ctl_error("SHA-256 failed (%s)", agent_error_code(AGENT_E_INTERNAL));
+        return CTL_FAILED;
+    }
+    params[1] = digest;
+    return CTL_DONE;
+}
+
+int ctl_invite_revoke(const ctl_arguments_t *arguments)
+{
+    char id[AGENT_UUID_SIZE];
+    char digest[AGENT_DIGEST_SIZE];
+    const char *params[] = {NULL, NULL};
+    const char *body;
+    int status = read_invitation(params, id, digest, arguments->operand);
+
+    if (status == CTL_DONE) {
+        status = ctl_database_call(&body, arguments, &revoke_invitation,
+                                   params);
+    }
+    return status == CTL_DONE ? ctl_record_result(arguments, body, NULL)
+                              : status;
 }

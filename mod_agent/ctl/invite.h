@@ -6,8 +6,11 @@
 #include "option.h"
 
 extern const ctl_option_t ctl_invite_options[];
+extern const ctl_option_t ctl_invitation_options[];
 
-/* Returns an exit status. */
+/* All return an exit status. */
 int ctl_invite(const ctl_arguments_t *arguments);
+int ctl_invite_list(const ctl_arguments_t *arguments);
+int ctl_invite_revoke(const ctl_arguments_t *arguments);
 
 #endif

@@ -58,6 +58,12 @@ static const ctl_command_t commands[] = {
     {"region check", "REGION",
      "Checks that the database belongs to that region.", ctl_region_options,
      ctl_region_check},
+    {"invite list", NULL,
+     "Lists the invitations, also those that are not valid any longer.",
+     ctl_invitation_options, ctl_invite_list},
+    {"invite revoke", "INVITATION",
+     "Revokes the invitation with that id, or that invitation.",
+     ctl_invitation_options, ctl_invite_revoke},
     {"invite", NULL,
      "Creates an invitation, and prints it: with AgentSignUp Invitation it\n"
      "creates one account. The database has only a digest of it: it is not "

@@ -73,6 +73,9 @@ const char *ctl_record_state(json_object *record, const char *member,
     if (agent_json_get(record, "closed_at") != NULL) {
         return "closed";
     }
+    if (agent_json_get(record, "used_at") != NULL) {
+        return "used";
+    }
     /* Texts of one form: their order is that of the times. An expired key
      * is revoked later. */
     if (revoked != NULL && (expires == NULL || strcmp(revoked, expires) < 0)) {

@@ -21,8 +21,8 @@ typedef struct ctl_column_t {
 } ctl_column_t;
 
 /* Columns: a text or a list of texts; a time to the second; the state of what
- * has closed_at, revoked_at or expires_at, for which member is the word when
- * none of them has come. */
+ * has closed_at, used_at, revoked_at or expires_at, for which member is the
+ * word when none of them has come. */
 const char *ctl_record_text(json_object *record, const char *member,
                             apr_pool_t *pool);
 const char *ctl_record_time(json_object *record, const char *member,

@@ -51,8 +51,7 @@ create table agent.accounts (
     constraint accounts_pkey primary key (account_id),
     constraint accounts_home_region_fkey foreign key (home_region) references agent.region,
     constraint accounts_name_check check (name ~ :'display_name'),
-    constraint accounts_built_in_check
-        check (closed_at is null or account_id <> '00000000-0000-0000-0000-00000000000a')
+    constraint accounts_built_in_check check (closed_at is null or account_id <> '00000000-0000-0000-0000-00000000000a')
 );
 comment on table agent.accounts is 'Owners of deployments and API keys.';
 comment on column agent.accounts.account_id is 'Identifier.';
@@ -60,8 +59,7 @@ comment on column agent.accounts.account_id is 'Identifier.';
 comment on constraint accounts_name_check on agent.accounts is
     'The name must have from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text '
     'direction.';
-comment on column agent.accounts.name is
-    'Display name; several accounts may have the same one, since it grants nothing.';
+comment on column agent.accounts.name is 'Display name, which grants nothing: several accounts may have the same one.';
 comment on column agent.accounts.home_region is
     'The region in which all its data is: that of this database, so that no row of another region can be inserted.';
 comment on column agent.accounts.created_at is 'When the account was created.';
@@ -179,8 +177,7 @@ comment on column agent.deployments.deployment_id is 'Identifier; part of every 
 comment on column agent.deployments.account_id is 'Owner.';
 comment on column agent.deployments.name is 'Name, unique within the account; fits into a label of a host name.';
 comment on column agent.deployments.created_at is 'When the deployment was created.';
-comment on constraint deployments_account_key on agent.deployments is
-    'Referenced by agent.api_keys: a key is for deployments of its own account.';
+comment on constraint deployments_account_key on agent.deployments is 'A key is for deployments of its own account.';
 
 create table agent.api_keys (
     key_id         text collate "C"  not null,
@@ -208,8 +205,7 @@ create table agent.api_keys (
         check ((kind = 'personal') = (user_id is not null) and coalesce(user_id ~ :'display_name', true)),
     constraint api_keys_deployment_check check (kind <> 'deployment' or deployment_id is not null),
     constraint api_keys_scopes_check
-        check (scopes <@ array['read', 'run', 'deploy', 'admin']
-               and coalesce(array_ndims(scopes), 0) = 1
+        check (scopes <@ array['read', 'run', 'deploy', 'admin'] and coalesce(array_ndims(scopes), 0) = 1
                and cardinality(scopes) = ('read' = any (scopes))::integer + ('run' = any (scopes))::integer
                                          + ('deploy' = any (scopes))::integer + ('admin' = any (scopes))::integer),
     constraint api_keys_expires_check check (expires_at >= created_at),
@@ -220,8 +216,7 @@ comment on table agent.api_keys is
 comment on column agent.api_keys.key_id is 'Key ID: the public part of the key, 128 random bits in base62.';
 comment on column agent.api_keys.account_id is 'The account whose key it is.';
 comment on column agent.api_keys.digest is 'SHA-256 of the secret, which has 256 random bits: no slow hash is needed.';
-comment on column agent.api_keys.kind is
-    'service; personal: of one user, who is the user of its runs; deployment: for one deployment.';
+comment on column agent.api_keys.kind is 'service; personal: of the user of its runs; deployment: for one deployment.';
 comment on column agent.api_keys.name is 'Display name.';
 comment on column agent.api_keys.user_id is 'The user of a personal key; null for the other kinds.';
 comment on column agent.api_keys.deployment_id is 'The deployment that it is for; null: all of the account.';
@@ -255,8 +250,7 @@ comment on index agent.api_keys_account_idx is 'The keys of an account, in the o
 create index api_keys_valid_idx on agent.api_keys (account_id) where coalesce(revoked_at, '-infinity') = '-infinity';
 comment on index agent.api_keys_valid_idx is
     'Counts the keys of an account with a limit. Other conditions do not match this one, whatever the statistics.';
-create index api_keys_expires_at_idx on agent.api_keys (expires_at)
-    where expires_at is not null and revoked_at is null;
+create index api_keys_expires_at_idx on agent.api_keys (expires_at) where expires_at is not null and revoked_at is null;
 comment on index agent.api_keys_expires_at_idx is 'Keys that expire, the first one first.';
 create index api_keys_revoked_at_idx on agent.api_keys (revoked_at) where revoked_at is not null;
 comment on index agent.api_keys_revoked_at_idx is 'Keys to delete, the first one first.';
@@ -343,12 +337,16 @@ create table agent.invitations (
     expires_at     timestamptz  not null,
     used_at        timestamptz,
     account_id     uuid,
+    revoked_at     timestamptz,
+    revoked_by     text,
     constraint invitations_pkey primary key (digest),
     constraint invitations_id_key unique (invitation_id),
     constraint invitations_account_fkey foreign key (account_id) references agent.accounts,
     constraint invitations_digest_check check (octet_length(digest) = 32),
     constraint invitations_expires_check check (expires_at >= created_at),
-    constraint invitations_used_check check ((used_at is null) = (account_id is null))
+    constraint invitations_used_check check ((used_at is null) = (account_id is null)),
+    constraint invitations_revoked_check check (num_nulls(revoked_at, revoked_by) in (0, 2)),
+    constraint invitations_end_check check (used_at is null or revoked_at is null)
 );
 comment on table agent.invitations is
     'Invitations to create an account. The text of one is shown once and stored nowhere: only its digest is here.';
@@ -359,6 +357,8 @@ comment on column agent.invitations.created_at is 'When it was created.';
 comment on column agent.invitations.expires_at is 'It is not valid from then on.';
 comment on column agent.invitations.used_at is 'When an account was created with it; null: it is not used.';
 comment on column agent.invitations.account_id is 'The account that was created with it.';
+comment on column agent.invitations.revoked_at is 'When it was revoked, before it was used; null: it was not.';
+comment on column agent.invitations.revoked_by is 'Who revoked it, as an actor of agent.audit_log.';
 comment on constraint invitations_used_check on agent.invitations is 'An invitation that was used names its account.';
 
 -- Fixed identifiers, the same in every database.

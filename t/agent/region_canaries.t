@@ -332,7 +332,7 @@ my %is_excepted = map { $_ => 1 } qw(
     checkpoint_snapshots.checkpoint_ns checkpoint_tasks.checkpoint_ns checkpoint_tasks.task_id checkpoint_writes.channel
     checkpoint_writes.checkpoint_ns checkpoint_writes.task_id checkpoint_writes.task_path checkpoints.checkpoint_ns checkpoints.format
     checkpoints.next checkpoints.tasks deployments.name graphs.description graphs.drawing graphs.error graphs.graph_id graphs.runtime
-    graphs.schemas inherited_items.checkpoint_ns invitations.created_by invitations.digest region.region run_events.event
+    graphs.schemas inherited_items.checkpoint_ns invitations.created_by invitations.digest invitations.revoked_by region.region run_events.event
     run_queue.cancel_reason run_queue.graph_id runs.durability runs.feedback runs.graph_id runs.request_hash runs.start_map runs.stream_mode
     schema_version.name thread_copies.checkpoint_ns thread_copies.config thread_copies.metadata thread_copies.snapshot_ns threads.config
     usage_events.graph_id usage_events.status webhook_outbox.body webhook_outbox.last_error webhook_outbox.url workers.failing_graph_ids

@@ -161,9 +161,39 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
         where digest = decode('@{[ sha256_hex($text) ]}', 'hex')"), 'operator operator 7', 'invite: the database has the digest, for a week';
     ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite: the database does not have the text';
     my ($record) = records('invite', '--expires', '90min');
-    is_deeply [ sort keys %{$record} ], [qw(created_at expires_at invitation invitation_id region)], 'invite --json: it prints the record';
+    is_deeply [ sort keys %{$record} ], [qw(account_id created_at created_by expires_at invitation invitation_id region revoked_at revoked_by used_at)],
+        'invite --json: it prints the record';
     isnt $record->{invitation}, $text, 'invite: each is another one';
     refused(2, qr/--expires: expected a number from 1 with s, min, h or d/, "invite: --expires $_", 'invite', '--expires', $_) for qw(soon 0d 0s);
+
+    my $id = sub { return sql("select invitation_id from agent.invitations where digest = decode('@{[ sha256_hex($_[0]) ]}', 'hex')") };
+    my $first = $id->($text);
+    is_deeply [ map { $_->{invitation_id} } records('invite', 'list') ], [ $first, $record->{invitation_id} ], 'invite list --json: a record a line, in the order of creation';
+    is_deeply [ sort keys %{ (records('invite', 'list'))[0] } ], [ grep { $_ ne 'invitation' } sort keys %{$record} ], 'invite list --json: no invitation is shown again';
+    like output_of('invite', 'list'), qr/\AINVITATION ID +STATE +CREATED +EXPIRES +ACCOUNT +CREATED BY\n\Q$first\E  valid    2\S+Z  2\S+Z  - +operator operator$/m,
+        'invite list: a line has the columns of an invitation';
+    is output_of('invite', 'revoke', uc $first), '', 'invite revoke: it prints nothing';
+    my $state = sub { return (output_of('invite', 'list') =~ /^\Q$_[0]\E  (\S+) /m)[0] };
+    is $state->($first), 'revoked', 'invite list: an invitation that is revoked';
+    my ($revoked) = records('invite', 'revoke', $first);
+    is "$revoked->{revoked_by} $revoked->{revoked_at}", join(' ', (records('invite', 'list'))[0]->@{qw(revoked_by revoked_at)}),
+        'invite revoke --json: a second one prints the record of the first';
+    is output_of('invite', 'revoke', $record->{invitation}), '', 'invite revoke: it takes the invitation itself';
+    is $state->($record->{invitation_id}), 'revoked', 'invite revoke: the invitation that was given is revoked';
+    my $used = $id->(output_of('invite'));
+    sql("update agent.invitations set used_at = now(), account_id = '$account' where invitation_id = '$used'");
+    like output_of('invite', 'list'), qr/^\Q$used\E  used .*  \Q$account\E  /m, 'invite list: an invitation that was used, and its account';
+    refused(1, qr/has created the account \Q$account\E\. \(invitation_used\)\n\z/, 'invite revoke: one that was used', 'invite', 'revoke', $used);
+    sql("update agent.invitations set created_at = now() - interval '2 h', expires_at = now() - interval '1 h', used_at = null, account_id = null
+        where invitation_id = '$used'");
+    is $state->($used), 'expired', 'invite list: an invitation that has expired';
+    refused(1, qr/\(invitation_not_found\)\n\z/, 'invite revoke: an unknown id', 'invite', 'revoke', $NIL);
+    refused(1, qr/\(invitation_not_found\)\n\z/, 'invite revoke: an unknown invitation', 'invite', 'revoke', $text =~ s/.\z/!/r);
+    refused(2, qr/expected the id of an invitation/, "invite revoke: $_", 'invite', 'revoke', $_) for 'shop', substr $text, 0, -1;
+    sql("insert into agent.invitations (invitation_id, digest, created_by, created_at, expires_at)
+        select md5(n::text)::uuid, sha256(n::text::bytea), 'many', now(), now() from generate_series(1, 1500) n");
+    is scalar(records('invite', 'list')), 1503, 'invite list: more than one page';
+    sql("delete from agent.invitations where created_by = 'many'");
 }
 
 # ---- output that cannot be written ----
@@ -206,7 +236,7 @@ refused(2, qr/expected the name of a region, got EU/, 'region check: a text that
 # ---- the command line, its manual and its completion ----
 my $help = qx('$program' --help);
 my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
-is "@commands", 'build account create account list account close account delete account deletions key create key list key revoke key rotate region check invite', '--help names the commands';
+is "@commands", 'build account create account list account close account delete account deletions key create key list key revoke key rotate region check invite list invite revoke invite', '--help names the commands';
 my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
 for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
@@ -248,6 +278,8 @@ is completed('ke'), 'key', 'completion: the beginning of a word';
 is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
 is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';
 is completed('key', 'create', '--kind', 'p'), 'personal', 'completion: the values of an option';
+is completed('invite', ''), '--database --expires --help --json list revoke', 'completion: the options of a command with whose name others begin, and the next words of those';
+is completed('invite', 'revoke', '--'), '--database --help --json', 'completion: the options of a command whose name begins with that of another one';
 is completed('nothing', ''), '', 'completion: nothing after an unknown word';
 
 done_testing;

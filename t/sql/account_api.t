@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
+use AgentTest::Wait;
 use AgentSQL;
 
 my $DEFAULT = '00000000-0000-0000-0000-00000000000a';
@@ -83,6 +84,38 @@ subtest 'an invitation creates one account, until it expires' => sub {
     is $owner->value("select account_id from agent.invitations where digest = '$digests[0]' and used_at is not null"), $account;
     is $owner->value("select l.detail ->> 'invitation_id' = i.invitation_id::text from agent.audit_log l join agent.invitations i using (account_id)
         where l.action = 'account.create'"), 't', 'the audit log names it';
+};
+
+subtest 'an invitation that is revoked creates no account, and one that has created an account is not revoked' => sub {
+    my @digests = map { '\x' . sprintf('%02x', $_) x 32 } 11 .. 13;
+    my @ids = map { AgentSQL::uuid() } @digests;
+    is +($operator->call('create_invitation', $ids[$_], $digests[$_], '1 day'))[0], 'ok' for 0 .. 2;
+    my $by = sub { return code('sign_up', '{"name":"x"}', $digests[ $_[0] ], AgentSQL::uuid(), key_id(), $DIGEST) };
+    my ($code, $body) = $operator->call('revoke_invitation', $ids[0], undef);
+    is $code, 'ok';
+    is +($operator->call('revoke_invitation', $ids[0], undef))[1], $body, 'a second revocation changes nothing';
+    is +($operator->call('revoke_invitation', undef, $digests[1]))[0], 'ok', 'by its digest';
+    is $by->($_), 'invitation_not_valid' for 0, 1;
+    is $by->(2), 'ok';
+    is +($operator->call('revoke_invitation', $ids[2], undef))[0], 'invitation_used';
+    is +($operator->call('revoke_invitation', @{$_}))[0], 'invitation_not_found' for [ AgentSQL::uuid(), undef ], [ undef, '\x00' ], [ undef, undef ];
+    my $list = sub { return AgentSQL::decode(($operator->call('list_invitations', @_))[1]) };
+    is_deeply [ map { $_->{invitation_id} } grep { my $id = $_->{invitation_id}; grep { $_ eq $id } @ids } @{ $list->(undef, 1000) } ], [ sort @ids ];
+    my ($first, $second) = @{ $list->(undef, 1000) };
+    is_deeply $list->($first->{invitation_id}, 1), [$second], 'a page after an id';
+};
+
+subtest 'a revocation waits for a sign-up with the invitation' => sub {
+    my ($digest, $id) = ('\x' . '0e' x 32, AgentSQL::uuid());
+    is +($operator->call('create_invitation', $id, $digest, '1 day'))[0], 'ok';
+    my $other = $db->session($AgentSQL::OPERATOR);
+    $session->query('begin');
+    is code('sign_up', '{"name":"x"}', $digest, AgentSQL::uuid(), key_id(), $DIGEST), 'ok';
+    $other->send("select code from agent.revoke_invitation('$id', null)");
+    wait_for('the revocation to wait', sub { $owner->value('select count(*) from pg_locks where not granted') > 0 });
+    $session->query('commit');
+    is $other->receive, 'invitation_used';
+    $other->close;
 };
 
 subtest 'two sign-ups with one invitation at the same time: one account' => sub {

@@ -94,7 +94,8 @@ subtest 'the role of operators has its privileges on accounts and API keys, and 
         group by 1 order by 1") ],
         [ 'account_deletions INSERT,SELECT', 'account_limits SELECT', 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
           'invitations INSERT,SELECT', 'region SELECT', 'schema_version SELECT' ];
-    is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w' ];
+    is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w',
+        'invitations.revoked_at w', 'invitations.revoked_by w' ];
 };
 
 subtest 'the role of operators calls the functions of operators, and that of a server calls none of them' => sub {
@@ -104,7 +105,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
         [ sort @operator, qw(add_api_key begin_account_deletion check_actions check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
-            now read_api_keys record_audit render_account render_api_key render_deletion render_limit render_operator render_time replace_api_key schema_version) ],
+            now read_api_keys record_audit render_account render_api_key render_deletion render_invitation render_limit render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';

@@ -77,10 +77,14 @@ static void keys_and_invitations_are_made_once(void **state)
         assert_true(agent_new_key_make_invitation(text[i], digest[i]));
         assert_int_equal(strlen(text[i]), AGENT_NEW_KEY_TOKEN_SIZE - 1);
         assert_int_equal(strncmp(text[i], "inv1_", 5), 0);
+        assert_true(agent_new_key_is_invitation(text[i]));
         assert_string_equal(digest_text(text[i], strlen(text[i]), *state),
                             digest[i]);
     }
     assert_string_not_equal(text[0], text[1]);
+    assert_false(agent_new_key_is_invitation(text[0] + 1));
+    text[0][0] = 'I';
+    assert_false(agent_new_key_is_invitation(text[0]));
     assert_string_not_equal(key[0].id_text, key[1].id_text);
     assert_string_not_equal(key[0].digest, key[1].digest);
 }

@@ -17,6 +17,7 @@
 \ir accounts/render_api_key.sql
 \ir accounts/render_audit.sql
 \ir accounts/render_deletion.sql
+\ir accounts/render_invitation.sql
 \ir accounts/render_key_actor.sql
 \ir accounts/is_older_limit.sql
 \ir accounts/render_limit.sql

@@ -9,5 +9,7 @@
 \ir accounts/list_accounts.sql
 \ir accounts/list_api_keys.sql
 \ir accounts/list_deletions.sql
+\ir accounts/list_invitations.sql
 \ir accounts/revoke_api_key.sql
+\ir accounts/revoke_invitation.sql
 \ir accounts/rotate_api_key.sql

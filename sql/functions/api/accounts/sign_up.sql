@@ -3,7 +3,8 @@
 -- invitation, whose text is never sent here. p_invitation: the digest of that; null: none is needed. p_digest: as in
 -- agent.create_api_key.
 -- Returns: ok with the record of the key and, as its member account, that of the account; invitation_not_valid: it does
---          not exist, was used or has expired; account_exists for an id that is taken; invalid_value with the reason.
+--          not exist, was used or revoked, or has expired; account_exists for an id that is taken; invalid_value with
+--          the reason.
 -- Locks:   the invitation, then the new rows.
 create or replace function agent.sign_up(
     p_request json,
@@ -28,6 +29,7 @@ begin
           from agent.invitations i
          where i.digest = p_invitation
            and i.used_at is null
+           and i.revoked_at is null
            and i.expires_at > agent.now()
            for update;
         if not found then

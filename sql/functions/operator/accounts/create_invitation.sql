@@ -25,11 +25,7 @@ begin
         return;
     end if;
     code := 'ok';
-    body := json_build_object(
-        'invitation_id', v_invitation.invitation_id,
-        'region', (select r.region from agent.region r),
-        'created_at', agent.render_time(v_invitation.created_at),
-        'expires_at', agent.render_time(v_invitation.expires_at));
+    body := agent.render_invitation(v_invitation, (select r.region from agent.region r));
 exception
     when check_violation or not_null_violation then
         code := 'invalid_value';
