@@ -192,9 +192,9 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
 };
 
-# Each LogFormat and CustomLog of the quick start, mod_agent/PLATFORM.md and conf/, as they are but for their files. Of conf/ they are comments.
+# Each LogFormat, CustomLog and LogLevel of the quick start, mod_agent/PLATFORM.md and conf/, as they are but for their files. Of conf/ they are comments.
 subtest 'wrong region: the logs of the shipped configuration have nothing of it' => sub {
-    my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf mod_agent/PLATFORM.md conf/agent.conf);
+    my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog|LogLevel)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf mod_agent/PLATFORM.md conf/agent.conf);
     my @logs;
     for (@lines) {
         next if !/\ACustomLog/;
@@ -202,11 +202,11 @@ subtest 'wrong region: the logs of the shipped configuration have nothing of it'
         s{\A(CustomLog\s+)\S+}{$1"\${DIR}/logs/$logs[-1]"};
     }
     cmp_ok scalar @logs, '>=', 3, 'access logs: those of the quick start, of PLATFORM.md and of the reference';
+    is scalar(grep { /\ALogLevel .*\bcore:error\b/ } @lines), 3, 'error logs: the quick start, PLATFORM.md and the reference omit the lines of StrictHostCheck';
     # The format of this name is Debian's and httpd's own configuration's.
     my $shipped = new_server('AgentRegion eu', $URLS, 'LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined', @lines,
         '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>', 'LimitRequestFieldSize 200',
-        # Otherwise StrictHostCheck logs address and Referer, see mod_agent/auth/README.md.
-        'StrictHostCheck On', 'LogLevel core:error',
+        'StrictHostCheck On',
         'LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"', 'RateLimitRegion eu',
         map { "RateLimitRule $_ /limited/$_ key=$_ eu=1/1h" } qw(api-key ip));
     $shipped->start;
