@@ -10,6 +10,7 @@
 
 #include <apr_strings.h>
 #include <http_core.h>
+#include <http_protocol.h>
 #include <http_request.h>
 #include <mod_auth.h>
 
@@ -100,6 +101,9 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
     }
     return parse_line(out, cmd, DEPLOYMENT, line, check_name);
 }
+
+/* A note of the request: a line has denied the scopes of its key. */
+#define SCOPE_DENIED "agent_scope_denied"
 
 /* ---- checks ---- */
 
@@ -221,7 +225,12 @@ static authz_status match_scope(const agent_identity_t *identity,
 static authz_status check_scopes(request_rec *r, const char *line,
                                  const void *parsed)
 {
-    return match_any(r, parsed, match_scope);
+    authz_status status = match_any(r, parsed, match_scope);
+
+    if (status == AUTHZ_DENIED) {
+        apr_table_setn(r->notes, SCOPE_DENIED, "");
+    }
+    return status;
 }
 
 /* Deployments of the account whose deployment the location serves. */
@@ -253,7 +262,40 @@ static authz_status check_names(request_rec *r, const char *line,
 static int admit(request_rec *r)
 {
     agent_unread_admit(r);
+    apr_table_unset(r->notes, SCOPE_DENIED);
     return DECLINED;
+}
+
+/* ---- refusals ---- */
+
+static bool lacks_scope(const request_rec *r)
+{
+    return apr_table_get(r->notes, SCOPE_DENIED) != NULL;
+}
+
+/* mod_authz_core answers 401, unless AuthzSendForbiddenOnFailure is set. The
+ * key is valid: there is no challenge, and an `ErrorDocument 401` would send
+ * this status. */
+static int omit_challenge(request_rec *r, const char *auth_type)
+{
+    if (!lacks_scope(r)) {
+        return DECLINED;
+    }
+    ap_custom_response(r, HTTP_UNAUTHORIZED, "");
+    return OK;
+}
+
+/* The same answer for all handlers, also those of other modules. */
+static void explain_scope(request_rec *r)
+{
+    agent_error_t *err;
+
+    if ((r->status == HTTP_UNAUTHORIZED || r->status == HTTP_FORBIDDEN)
+        && lacks_scope(r) && agent_problem_of(r) == NULL) {
+        agent_error_set(&err, AGENT_E_SCOPE_REQUIRED, NULL, NULL, r->pool);
+        agent_body_skip(r);
+        agent_problem_refuse(r, agent_own_child_get(), err);
+    }
 }
 
 static const authz_provider account_provider = {check_accounts, parse_accounts};
@@ -274,4 +316,7 @@ void agent_require_register(apr_pool_t *pool)
     add(pool, SCOPE, &scope_provider);
     add(pool, DEPLOYMENT, &deployment_provider);
     ap_hook_fixups(admit, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_note_auth_failure(omit_challenge, NULL, NULL, APR_HOOK_FIRST);
+    /* Before the hook of ../http/server_error.c. */
+    ap_hook_insert_error_filter(explain_scope, NULL, NULL, APR_HOOK_FIRST);
 }

@@ -188,14 +188,16 @@ static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* mod_authz_core answers 500 when a Require has failed, whatever the error.
- * Returns whether it has: no ErrorDocument is sent then, as with an error of
- * the handler. */
+/* mod_authz_core answers 500 when a Require has failed, and 401 when it has
+ * denied, whatever the error. Returns whether it has: no ErrorDocument is sent
+ * then, as with an error of the handler. */
 static bool restore_status(request_rec *r)
 {
     const agent_error_t *err = agent_problem_of(r);
 
-    if (err == NULL || r->status != HTTP_INTERNAL_SERVER_ERROR) {
+    if (err == NULL || err->http == r->status
+        || (r->status != HTTP_INTERNAL_SERVER_ERROR
+            && r->status != HTTP_UNAUTHORIZED)) {
         return false;
     }
     r->status = err->http;

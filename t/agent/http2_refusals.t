@@ -50,7 +50,7 @@ my %refusals = (
     'with an ErrorDocument that a second line admits' => [ '403 explained', '/refused/threads', '-H', "x-api-key: $reader" ],
     'of another handler, with such an ErrorDocument' => [ '403 explained', '/files/x', '-H', "x-api-key: $reader" ],
     'without a key' => [ '401 unauthorized', '/keyed/threads' ],
-    'with a key without the scope' => [ '403 forbidden', '/keyed/threads', '-H', "x-api-key: $reader" ],
+    'with a key without the scope' => [ '403 scope_required', '/keyed/threads', '-H', "x-api-key: $reader" ],
     'with a body that is too large' => [ '413 body_too_large', '/small/threads' ],
 );
 for my $title (sort keys %refusals) {

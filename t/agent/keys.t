@@ -53,6 +53,9 @@ CONF
     location('/plain', 'AgentDeployment default', 'Require all granted'),
     location('/keyed', 'AgentDeployment default', 'Require agent-scope read run deploy admin'),
     location('/deployers', 'Require agent-scope deploy admin'),
+    location('/file-deployers', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy', 'ErrorDocument 401 "Log in."'),
+    location('/explained', 'SetHandler None', 'Require agent-scope deploy', 'ErrorDocument 403 "Ask for more."'),
+    location('/forbidden', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ - [F]', '<RequireAny>', 'Require agent-scope deploy', 'Require agent-scope read', '</RequireAny>'),
     location('/desks', 'Require agent-deployment desk'),
     location('/shop-or-admin', '<RequireAny>', 'Require agent-deployment desk', 'Require agent-scope admin', '</RequireAny>'),
     location('/stalls', "AgentDeployment stall account=$shop", 'Require agent-deployment stall'),
@@ -320,8 +323,14 @@ subtest 'keys: the built-in account is open where no key is required' => sub {
 
 subtest 'Require agent-scope and agent-account deny other keys' => sub {
     my $runner = create_key($shop, scopes => [qw(read run)]);
-    is try_key($runner, '/deployers'), '403 forbidden', 'Require agent-scope: a key without one of the scopes';
+    is try_key($runner, '/deployers'), '403 scope_required', 'Require agent-scope: a key without one of the scopes';
     is try_key(create_key($shop, scopes => [qw(read admin)]), '/deployers'), $ADMITTED, 'Require agent-scope: a key with one of them';
+    my $answer = $client->get('/file-deployers/x', undef, with($runner));
+    is outcome($answer), '403 scope_required', 'Require agent-scope: a location of another handler, without AuthzSendForbiddenOnFailure';
+    is $answer->{headers}{'www-authenticate'}, undef, 'Require agent-scope: a valid key is not asked for another one';
+    is $client->get('/file-deployers/x')->{body}, 'Log in.', 'Require agent-scope: an ErrorDocument 401 is for requests without a valid key';
+    is $client->get('/explained/x', undef, with($runner))->{body}, 'Ask for more.', 'Require agent-scope: an ErrorDocument 403 is sent with AuthzSendForbiddenOnFailure On';
+    is outcome($client->get('/forbidden/x', undef, with($runner))), '403 -', 'Require agent-scope: a 403 of another module is its own, though a first line has denied the key';
     my $built_in = create_key($BUILT_IN);
     is try_key($_->[0], $_->[1]), '404 deployment_not_found', "Require agent-account: a key of another account, $_->[1]" for [ $built_in, '' ], [ $foreign, '/strict' ];
     is outcome($client->get('/files/x', undef, with($built_in))), '403 -', 'Require agent-account: a key of another account, where no deployment is served';

@@ -268,7 +268,7 @@ subtest 'bodies: what the host does not have is answered before the body, which 
 };
 
 subtest 'platform accounts: Require and AuthType apply beside it' => sub {
-    is outcome(ask('GET', '/typed/auth', create_key($account, scopes => ['read']))), '403 forbidden', 'platform accounts: a Require that does not admit the key';
+    is outcome(ask('GET', '/typed/auth', create_key($account, scopes => ['read']))), '403 scope_required', 'platform accounts: a Require that does not admit the key';
     is outcome(ask('GET', '/typed/auth', $key)), '200 -', 'platform accounts: one that does';
     is outcome(ask('GET', '/nothing', undef)), '404 not_found', 'platform accounts: a path that does not exist needs no key';
     is outcome(ask('PUT', '/v1/account', undef)), '405 method_not_allowed', 'platform accounts: a method that a path does not have needs no key';

@@ -143,7 +143,9 @@ subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
     my $none = ask('GET /repos');
     is "$none->{status} $none->{json}{code}", '401 unauthorized', 'keys: none is 401, in the body of the API';
     is ask('GET /repos', { 'x-api-key' => 'text' })->{json}{code}, 'invalid_key', 'keys: another text';
-    is ask('GET /repos', { 'x-api-key' => $key{admin} })->{status}, 401, 'keys: one without the scope';
+    my $unscoped = ask('GET /repos', { 'x-api-key' => $key{admin} });
+    is "$unscoped->{status} $unscoped->{json}{code}", '403 scope_required', 'keys: one without the scope, in the body of the API';
+    is $unscoped->{headers}{'www-authenticate'}, undef, 'keys: a valid key is not asked for another one';
     my $foreign = ask('POST /repos', { 'x-api-key' => print_key('sk', random_digits(22), random_digits(43), 'mars'), 'Content-Length' => 1000 });
     is "$foreign->{status} $foreign->{json}{code}", '403 wrong_region', 'keys: one of another region, before the body is read';
     is scalar(() = $backend->requests), $before, 'keys: the backend got none of them';

@@ -21,6 +21,7 @@ my $server = AgentTest::Server->new(database => $postgres->conninfo, config => j
     location('/strict', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy'),
     location('/denied', 'AuthType None', 'Require all denied'),
     location('/files', 'SetHandler None', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope deploy'),
+    location('/strict-files', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy'),
     platform_location());
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -58,11 +59,12 @@ for my $case (
     [ '/granted/threads',     'other',   '404 deployment_not_found' ],
     [ '/granted/threads',     'foreign', '403 wrong_region' ],
     [ '/forbidden/threads',   'none',    '401 unauthorized' ],
-    [ '/forbidden/threads',   'reader',  '403 forbidden' ],
-    [ '/strict/threads',      'reader',  '401 unauthorized' ],
+    [ '/forbidden/threads',   'reader',  '403 scope_required' ],
+    [ '/strict/threads',      'reader',  '403 scope_required' ],
     [ '/denied/threads',      'none',    '403 forbidden' ],
     [ '/files/x',             'none',    '401 unauthorized' ],
-    [ '/files/x',             'reader',  '403 -' ],
+    [ '/files/x',             'reader',  '403 scope_required' ],
+    [ '/strict-files/x',      'reader',  '403 scope_required' ],
     [ '/files/x',             'foreign', '403 wrong_region' ],
     [ '/platform/v1/account/keys', 'none', '401 unauthorized' ],
     [ '/platform/v1/account/keys', 'reader', '403 scope_required' ],
