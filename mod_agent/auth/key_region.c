@@ -47,12 +47,12 @@ static bool is_foreign(agent_api_key_t *key, const char *word, size_t length,
             || agent_region_find(config, key->region) != NULL);
 }
 
-/* Whether the header has the key of another region of the service, also beside
- * other words. */
-static bool find_key(agent_api_key_t *key, const request_rec *r,
-                     const char *header, const agent_server_config_t *config)
+/* Whether a header, or NULL, has the key of another region of the service, also
+ * beside other words. */
+static bool find_key(agent_api_key_t *key, const char *header,
+                     const agent_server_config_t *config)
 {
-    const char *word = apr_table_get(r->headers_in, header);
+    const char *word = header;
     size_t length = 0;
 
     if (word == NULL) {
@@ -66,11 +66,59 @@ static bool find_key(agent_api_key_t *key, const request_rec *r,
     return length > 0;
 }
 
+#define DECISION "agent_key_region"
+
+/* For several hooks and the handler; in the pool, which an internal redirect
+ * shares with its request. */
+typedef struct decision_t {
+    /* The values of the headers: a module may change them (RequestHeader). */
+    const char *api_key;
+    const char *authorization;
+    bool is_foreign;
+    /* Set if is_foreign. */
+    agent_api_key_t key;
+} decision_t;
+
+static decision_t *decide(const request_rec *r, const char *api_key,
+                          const char *authorization,
+                          const agent_server_config_t *config)
+{
+    decision_t *decision = apr_palloc(r->pool, sizeof(*decision));
+
+    decision->api_key = api_key;
+    decision->authorization = authorization;
+    decision->is_foreign = find_key(&decision->key, api_key, config)
+        || find_key(&decision->key, authorization, config);
+    apr_pool_userdata_setn(decision, DECISION, NULL, r->pool);
+    return decision;
+}
+
+/* Returns the key of another region that a header has; NULL: none. */
+static const agent_api_key_t *find_foreign(const request_rec *r,
+                                           const agent_server_config_t *config)
+{
+    const char *api_key = apr_table_get(r->headers_in, "x-api-key");
+    const char *authorization = apr_table_get(r->headers_in, "Authorization");
+    const decision_t *decision;
+    void *data = NULL;
+
+    if (api_key == NULL && authorization == NULL) {
+        return NULL;
+    }
+    apr_pool_userdata_get(&data, DECISION, r->pool);
+    decision = data;
+    if (decision == NULL || decision->api_key != api_key
+        || decision->authorization != authorization) {
+        decision = decide(r, api_key, authorization, config);
+    }
+    return decision->is_foreign ? &decision->key : NULL;
+}
+
 /* For the access log, which is written for the first of several requests:
- * internal redirects and subrequests follow it. */
+ * internal redirects follow it. */
 static void set_variable(request_rec *r, const char *region)
 {
-    for (; r != NULL; r = r->prev != NULL ? r->prev : r->main) {
+    for (; r != NULL; r = r->prev) {
         apr_table_set(r->subprocess_env, AGENT_WRONG_REGION_VARIABLE, region);
         apr_table_set(r->notes, AGENT_WRONG_REGION_VARIABLE, region);
     }
@@ -136,13 +184,6 @@ static const char *print_detail(const agent_api_key_t *key,
                       NULL);
 }
 
-static bool find_any_key(agent_api_key_t *key, const request_rec *r,
-                         const agent_server_config_t *config)
-{
-    return find_key(key, r, "x-api-key", config)
-        || find_key(key, r, "Authorization", config);
-}
-
 apr_status_t agent_key_region_check(request_rec *r,
                                     const agent_server_config_t *config,
                                     agent_error_t **err)
@@ -151,25 +192,25 @@ apr_status_t agent_key_region_check(request_rec *r,
     bool is_platform_path = !agent_host_has_deployments_only(config, r->server);
     const agent_region_t *target;
     const agent_region_t *home;
-    agent_api_key_t key;
+    const agent_api_key_t *key = find_foreign(r, config);
 
-    if (!find_any_key(&key, r, config)) {
+    if (key == NULL) {
         return APR_SUCCESS;
     }
-    home = agent_region_find(config, key.region);
+    home = agent_region_find(config, key->region);
     target = is_platform_path ? home : NULL;
     agent_error_set(
         err, AGENT_E_WRONG_REGION,
-        print_detail(&key, home, is_platform_path, r->pool),
-        apr_psprintf(r->pool, "key %s of region %s", key.id, key.region),
+        print_detail(key, home, is_platform_path, r->pool),
+        apr_psprintf(r->pool, "key %s of region %s", key->id, key->region),
         r->pool);
     (*err)->http = choose_status(config, target);
     /* A region's name needs no escapes. */
     (*err)->members = apr_pstrcat(
-        r->pool, ",\"home_region\":\"", key.region, "\"",
+        r->pool, ",\"home_region\":\"", key->region, "\"",
         agent_region_print_urls(home, false, r->pool), NULL);
-    set_headers(r, &key, target, (*err)->http);
-    set_variable(r, key.region);
+    set_headers(r, key, target, (*err)->http);
+    set_variable(r, key->region);
     return APR_EGENERAL;
 }
 
@@ -177,17 +218,8 @@ apr_status_t agent_key_region_check(request_rec *r,
  * answers it. */
 static bool is_open(request_rec *r)
 {
-    agent_call_t call = {.r = r,
-                         .pool = r->pool,
-                         .dir = agent_config_dir(r),
-                         .api = agent_router_of(r)};
-    const agent_route_t *route;
+    const agent_route_t *route = agent_router_route(r);
 
-    if (call.api == NULL) {
-        return false;
-    }
-    agent_router_match(&call);
-    route = call.match.route;
     return route != NULL && route->scope == AGENT_SCOPE_NONE
         && !route->is_regional;
 }
@@ -211,13 +243,15 @@ static bool is_invalid(const request_rec *r)
 static int keep_from_log(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
+    const agent_api_key_t *key = agent_region_is_guarded(config)
+        ? find_foreign(r, config)
+        : NULL;
     agent_error_t *err = NULL;
-    agent_api_key_t key;
 
-    if (!agent_region_is_guarded(config) || !find_any_key(&key, r, config)) {
+    if (key == NULL) {
         return DECLINED;
     }
-    set_variable(r, key.region);
+    set_variable(r, key->region);
     return is_invalid(r)
             && agent_key_region_check(r, config, &err) != APR_SUCCESS
         ? refuse(r, err)
@@ -229,10 +263,12 @@ static int keep_from_log(request_rec *r)
 static int keep_unread_from_log(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
-    agent_api_key_t key;
+    const agent_api_key_t *key = agent_region_is_guarded(config)
+        ? find_foreign(r, config)
+        : NULL;
 
-    if (agent_region_is_guarded(config) && find_any_key(&key, r, config)) {
-        set_variable(r, key.region);
+    if (key != NULL) {
+        set_variable(r, key->region);
     }
     return DECLINED;
 }
@@ -248,6 +284,7 @@ static int refuse_foreign(request_rec *r)
     agent_error_t *err = NULL;
 
     return !ap_is_initial_req(r) || !agent_region_is_guarded(config)
+            || find_foreign(r, config) == NULL
             || (is_open(r) && !agent_body_exists(r))
             || agent_key_region_check(r, config, &err) == APR_SUCCESS
         ? DECLINED

@@ -79,18 +79,21 @@ static const param_t *find_param(const char *pattern)
 
 /* Sets the parameter to the value of the segment; false: it is not valid. */
 static bool read_param(agent_call_t *call, const param_t *param,
-                       const char *segment, size_t length)
+                       const char *segment, size_t length, apr_pool_t *pool)
 {
-    const char *value = param->read(apr_pstrmemdup(call->pool, segment, length),
-                                    call->pool);
+    const char *value = param->read(apr_pstrmemdup(pool, segment, length),
+                                    pool);
 
-    *(const char **)((char *)call + param->offset) = value;
+    if (call != NULL) {
+        *(const char **)((char *)call + param->offset) = value;
+    }
     return value != NULL;
 }
 
-/* *not_uuid: the name of a parameter whose segment is not a UUID, else NULL. */
+/* *not_uuid: the name of a parameter whose segment is not a UUID, else NULL.
+ * call NULL: the parameters are only checked. */
 static bool match_path(const char **not_uuid, agent_call_t *call,
-                       const char *pattern, const char *path)
+                       const char *pattern, const char *path, apr_pool_t *pool)
 {
     *not_uuid = NULL;
     while (*pattern != '\0' && *path != '\0') {
@@ -101,7 +104,7 @@ static bool match_path(const char **not_uuid, agent_call_t *call,
             if (param == NULL || (length == 0 && param->read != read_uuid)) {
                 return false;
             }
-            if (!read_param(call, param, path, length)) {
+            if (!read_param(call, param, path, length, pool)) {
                 *not_uuid = param->name;
             }
             pattern += strlen(param->name) + 2;
@@ -267,7 +270,7 @@ void agent_router_match(agent_call_t *call)
     for (; match->path != NULL && routes->method != NULL; routes++) {
         const char *name;
 
-        if (!match_path(&name, call, routes->path, match->path)) {
+        if (!match_path(&name, call, routes->path, match->path, call->pool)) {
             continue;
         }
         if (match_method(call->r->method, routes->method)) {
@@ -281,6 +284,24 @@ void agent_router_match(agent_call_t *call)
             match->allow = add_method(match->allow, routes->method, call->pool);
         }
     }
+}
+
+const agent_route_t *agent_router_route(request_rec *r)
+{
+    const agent_api_t *api = agent_router_of(r);
+    const char *path = api != NULL ? agent_router_path(r, agent_config_dir(r))
+                                   : NULL;
+    const agent_route_t *route = path != NULL ? api->routes : NULL;
+    const char *not_uuid;
+
+    for (; route != NULL && route->method != NULL; route++) {
+        if (match_method(r->method, route->method)
+            && match_path(&not_uuid, NULL, route->path, path, r->pool)
+            && not_uuid == NULL) {
+            return route;
+        }
+    }
+    return NULL;
 }
 
 int agent_router_dispatch(agent_call_t *call)

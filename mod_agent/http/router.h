@@ -55,6 +55,10 @@ const agent_api_t *agent_router_of(request_rec *r);
 const char *agent_router_path(const request_rec *r,
                               const agent_dir_config_t *dir);
 
+/* Returns the route of the request in its location; NULL: it has none, or
+ * agent_router_of() is NULL. For hooks, before there is a call. */
+const agent_route_t *agent_router_route(request_rec *r);
+
 /* Sets call->match, and the members of the call that the path's parameters
  * name. Sends nothing. */
 void agent_router_match(agent_call_t *call);

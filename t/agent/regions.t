@@ -81,6 +81,22 @@ subtest 'start: an AgentLimit of an account that the database does not have is w
         'start: each line that names it, and no account that exists';
 };
 
+subtest 'wrong region: the access log skips the request before an internal redirect, also on a server without regions' => sub {
+    set_region('local');
+    my $with = new_server('LoadModule authn_core_module "${MODULES}/mod_authn_core.so"', 'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"',
+        'CustomLog "${DIR}/logs/access_log" "%U" env=!agent_wrong_region',
+        '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
+        '<Location "/moved">', 'SetHandler None', 'RewriteEngine On', "RewriteRule ^ /keys/threads/$UUID", '</Location>');
+    $with->start;
+    my $to = AgentTest::Client->new(url => $with->url);
+    is outcome($to->get('/moved/x', undef, { 'x-api-key' => print_key('sk', random_digits(22), random_digits(43), 'us') })), '403 wrong_region', 'wrong region: after a redirect';
+    $to->get('/moved/last-one');
+    wait_for('the line of the last request', sub { slurp("$with->{dir}/logs/access_log") =~ /last-one/ });
+    is slurp("$with->{dir}/logs/access_log"), "/moved/last-one\n", 'wrong region: the line of the first request is skipped';
+    undef $with;
+    set_region('eu');
+};
+
 my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
     'CustomLog "${DIR}/logs/all_requests" "%U %{agent_wrong_region}e"',
