@@ -67,6 +67,8 @@ CONF
     (map { location("/to-$_", 'RewriteEngine On', "RewriteRule ^ /$_/threads/$UUID") } qw(untyped granted desk-only)),
     location('/files', 'SetHandler None'),
     location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'),
+    'LoadModule include_module "${MODULES}/mod_include.so"' . "\n",
+    location('/included', 'AgentDeployment default', 'Require agent-scope read run', 'Options +Includes', 'SetOutputFilter INCLUDES'),
     (map { location("/but-$_->[0]", 'SetHandler None', '<RequireAll>', "Require not agent-account $other", "Require $_->[1]", '</RequireAll>') }
         [ 'keyed', 'agent-scope read' ], [ 'granted', 'all granted' ]));
 $server->start;
@@ -239,6 +241,18 @@ subtest 'keys: an internal redirect into another location is verified there agai
     is outcome($client->get('/to-untyped/', undef, with($key))), '401 unauthorized', 'redirect: where no AuthType admits keys, the key of before opens nothing';
     my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
     is outcome($client->get('/to-desk-only/', undef, with($of_shop))), '404 deployment_not_found', 'redirect: to another deployment, with a key of the one before';
+};
+
+subtest 'keys: a subrequest has the key of its request' => sub {
+    my $reader = create_key($BUILT_IN, scopes => [qw(read)]);
+    my $runner = create_key($BUILT_IN, scopes => [qw(run)]);
+    my $thread = $client->post('/keyed/threads', { metadata => { is => 'included' } }, with($runner))->{json}{thread_id};
+    my $page = { metadata => { page => "<!--#include virtual='/included/threads/$thread' -->" } };
+    my $made = $client->post('/included/threads', $page, with($runner));
+    like $made->{body}, qr/"code":"scope_required"/, 'subrequests: a key without their scope is refused';
+    unlike $made->{body}, qr/"is"\s*:\s*"included"/, 'subrequests: nothing is shown to it';
+    my ($id) = $made->{body} =~ /"thread_id"\s*:\s*"([^"]+)"/;
+    like $client->get("/included/threads/$id", undef, with($reader))->{body}, qr/"is"\s*:\s*"included"/, 'subrequests: a key with their scope is admitted';
 };
 
 subtest 'keys: a deployment of another account, and one that does not exist, answer the same' => sub {

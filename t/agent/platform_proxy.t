@@ -31,6 +31,7 @@ CONF
     AuthType AgentKey
     Require agent-scope read
 </Location>
+ProxyPass "/deployments/elsewhere" "http://127.0.0.1:1/"
 <Proxy "*">
     RequestHeader set x-through "the platform host"
 </Proxy>
@@ -150,6 +151,13 @@ subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
     is "$foreign->{status} $foreign->{json}{code}", '403 wrong_region', 'keys: one of another region, before the body is read';
     is scalar(() = $backend->requests), $before, 'keys: the backend got none of them';
     ok is_proxied(ask('GET /repos', { 'x-api-key' => $key{read} })), 'keys: a valid one is let through';
+};
+
+subtest 'proxied paths: a deployment may be served by another host' => sub {
+    my $before = () = $backend->requests;
+    ok is_proxied(ask('GET /deployments/elsewhere/ok')), 'deployments: a path of ProxyPass is not a name without a deployment';
+    is +(ask('GET /deployments/nowhere/ok'))->{status}, 401, 'deployments: any other name is';
+    is scalar(() = $backend->requests), $before + 1, 'deployments: the backend got the first only';
 };
 
 subtest 'the limiter counts the key that the authentication verifies' => sub {

@@ -22,6 +22,7 @@ my $server = AgentTest::Server->new(database => $postgres->conninfo, config => j
     location('/denied', 'AuthType None', 'Require all denied'),
     location('/files', 'SetHandler None', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope deploy'),
     location('/strict-files', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy'),
+    location('/other-files', 'SetHandler None', 'AuthzSendForbiddenOnFailure On', "Require agent-account $other"),
     platform_location());
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -65,6 +66,7 @@ for my $case (
     [ '/files/x',             'none',    '401 unauthorized' ],
     [ '/files/x',             'reader',  '403 scope_required' ],
     [ '/strict-files/x',      'reader',  '403 scope_required' ],
+    [ '/other-files/x',       'reader',  '403 -' ],
     [ '/files/x',             'foreign', '403 wrong_region' ],
     [ '/platform/v1/account/keys', 'none', '401 unauthorized' ],
     [ '/platform/v1/account/keys', 'reader', '403 scope_required' ],
