@@ -214,12 +214,15 @@ static void add_filter(request_rec *r, request_rec *denied)
     }
 }
 
-/* A redirect to an ErrorDocument is another request, with the filters of the
+/* A subrequest has no body (httpd removes its headers), and a filter of its own
+ * must not stay among those that it shares with its request.
+ *
+ * A redirect to an ErrorDocument is another request, with the filters of the
  * first: a line that denies the document must not let another one, which admits
  * it, remove the filter of the refusal. */
 void agent_unread_deny(request_rec *r)
 {
-    if (find_filter(r) == NULL) {
+    if (r->main == NULL && find_filter(r) == NULL) {
         add_filter(r, r);
     }
 }

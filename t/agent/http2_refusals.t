@@ -27,6 +27,8 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     location('/small', 'AgentMaxBody 65536'),
     (map { location($_, 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope admin', 'ErrorDocument 403 /explained/file') } qw(/refused /files)),
     '<Location "/files">', 'SetHandler None', '</Location>',
+    'LoadModule include_module "${MODULES}/mod_include.so"',
+    location('/including', 'SetHandler send-as-is', 'Options +Includes', 'SetOutputFilter INCLUDES'),
     location('/explained', 'SetHandler None', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope read', '</RequireAny>'));
 my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
 
@@ -59,12 +61,12 @@ for my $title (sort keys %refusals) {
 }
 
 # A first line denies, a second one grants: the body is read by the handler.
-my $writer = create_key('00000000-0000-0000-0000-00000000000a');
+my $writer = create_key('00000000-0000-0000-0000-00000000000a', scopes => [qw(read run)]);
 is refusal('/either/threads', '-H', "x-api-key: $writer"), '400 invalid_json', 'HTTP/2: a body that is admitted is read';
 
 sub start_client {
-    my ($scenario) = @_;
-    my $pid = open2(my $out, my $in, 'node', root() . '/t/agent/refused-client.mjs', $server->url, $writer, $scenario);
+    my ($scenario, @path) = @_;
+    my $pid = open2(my $out, my $in, 'node', root() . '/t/agent/refused-client.mjs', $server->url, $writer, $scenario, @path);
     chomp(my $line = read_until($out, qr/\n/));
     return ($line, $pid, $in);
 }
@@ -76,11 +78,18 @@ sub end_client {
     return;
 }
 
-make_path("$server->{dir}/htdocs/unread");
+make_path("$server->{dir}/htdocs/$_") for qw(unread including);
 write_file("$server->{dir}/htdocs/unread/file", "Content-Type: text/plain\n\ntext\n");
 {
     my ($line, @client) = start_client('unread');
     is $line, '200 window', 'HTTP/2: nothing is discarded of a body that an admitted handler does not read, though a Require has denied the request';
+    end_client(@client);
+}
+
+write_file("$server->{dir}/htdocs/including/file", qq(Content-Type: text/plain\n\n<!--#include virtual="/files/x" -->\n));
+{
+    my ($line, @client) = start_client('unread', '/including/file');
+    is $line, '200 window', 'HTTP/2: nothing is discarded of such a body though a Require has denied a subrequest';
     end_client(@client);
 }
 

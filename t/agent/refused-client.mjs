@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client whose requests are refused over HTTP/2 while it sends their bodies,
-// and one of a customer beside it, for http2_refusals.t: URL KEY SCENARIO.
+// and one of a customer beside it, for http2_refusals.t: URL KEY SCENARIO [PATH].
 // Prints a line of words for each scenario.
 import http2 from 'node:http2';
 
-const [url, key, scenario] = process.argv.slice(2);
+const [url, key, scenario, path = '/unread/file'] = process.argv.slice(2);
 const BODY_BYTES = 4_000_000;
 
 function connect() {
@@ -71,7 +71,7 @@ const scenarios = {
     },
     // A GET whose body the handler does not read: how much of it is sent. The window of a stream has four of these pieces.
     async unread() {
-        const request = begin(connect(), { ':method': 'GET', ':path': '/unread/file', 'x-api-key': key, 'content-length': BODY_BYTES }, { endStream: false });
+        const request = begin(connect(), { ':method': 'GET', ':path': path, 'x-api-key': key, 'content-length': BODY_BYTES }, { endStream: false });
         let pieces = 0;
         const write = () => request.stream.write(Buffer.alloc(16_384), () => { pieces++; write(); });
         write();
