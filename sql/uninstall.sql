@@ -30,7 +30,7 @@ set local lock_timeout = '5s';
 \if :is_installed
 do $$
 declare
-    v_function regprocedure;
+    v_functions text;
 begin
     if to_regclass('agent.runs') is not null then
         drop trigger if exists runs_final_status on agent.runs;
@@ -41,14 +41,14 @@ begin
     if to_regclass('agent.account_limits') is not null then
         drop trigger if exists limit_recorded on agent.account_limits;
     end if;
-    for v_function in
-        select p.oid
-          from pg_proc p
-          join pg_namespace n on n.oid = p.pronamespace
-         where n.nspname = 'agent'
-    loop
-        execute format('drop routine %s', v_function);
-    end loop;
+    -- In one statement: some depend on others, by the default of a parameter.
+    select string_agg(p.oid::regprocedure::text, ', ') into v_functions
+      from pg_proc p
+      join pg_namespace n on n.oid = p.pronamespace
+     where n.nspname = 'agent';
+    if v_functions is not null then
+        execute 'drop routine ' || v_functions;
+    end if;
 end
 $$;
 \endif

@@ -16,6 +16,7 @@ use Test::More;
 
 my $UUID = '01900000-0000-7000-8000-000000000000';
 my ($lines) = slurp(root() . '/mod_agent/PLATFORM.md') =~ m{^ *```apache\n((?:(?!```).)*?^ *ProxyPass .*?)^ *```$}ms or die "no ProxyPass in PLATFORM.md\n";
+$lines =~ s{^( *)(?=ProxyPass /deployments/ !$)}{$1ProxyPass /deployments/elsewhere/ http://127.0.0.1:1/\n$1}m or die "/deployments/ is not the platform's in PLATFORM.md\n";
 
 my $backend = AgentTest::Receiver->new({ status => 200, headers => "Content-Type: application/json\r\n", body => '{"by":"backend"}' });
 my $server = AgentTest::Server->new(config => join '', map { s{/usr/lib/apache2/modules/}{\${MODULES}/}gr =~ s{http://127\.0\.0\.1:\d+}{'http://127.0.0.1:' . $backend->port}ger }
@@ -31,7 +32,6 @@ CONF
     AuthType AgentKey
     Require agent-scope read
 </Location>
-ProxyPass "/deployments/elsewhere" "http://127.0.0.1:1/"
 <Proxy "*">
     RequestHeader set x-through "the platform host"
 </Proxy>

@@ -13,6 +13,7 @@
 \ir base/jitter.sql
 \ir base/now.sql
 \ir base/render_time.sql
+\ir accounts/built_in_account.sql
 \ir accounts/render_account.sql
 \ir accounts/render_api_key.sql
 \ir accounts/render_audit.sql

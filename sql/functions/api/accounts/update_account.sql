@@ -17,7 +17,7 @@ begin
     if code <> 'ok' then
         return;
     end if;
-    if (p_request ->> 'closed')::boolean and v_account_id = '00000000-0000-0000-0000-00000000000a' then
+    if (p_request ->> 'closed')::boolean and v_account_id = agent.built_in_account() then
         code := 'account_is_built_in';
         return;
     end if;

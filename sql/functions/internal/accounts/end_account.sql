@@ -11,7 +11,7 @@ as $function$
 declare
     v_account agent.accounts;
 begin
-    if p_account_id = '00000000-0000-0000-0000-00000000000a' then
+    if p_account_id = agent.built_in_account() then
         code := 'account_is_built_in';
         return;
     end if;

@@ -8,7 +8,7 @@
 --          creates it at the same time.
 create or replace function agent.ensure_deployment(
     p_name text,
-    p_account_id uuid default '00000000-0000-0000-0000-00000000000a'
+    p_account_id uuid default agent.built_in_account()
 ) returns uuid
 language plpgsql volatile security invoker
 set search_path = ''

@@ -106,7 +106,7 @@ begin
                || to_json(agent.render_time(v_now))::text || '}',
                (
                select d.name || case d.account_id
-                                    when '00000000-0000-0000-0000-00000000000a' then ''
+                                    when agent.built_in_account() then ''
                                     else '@' || d.account_id
                                 end
                  from agent.deployments d

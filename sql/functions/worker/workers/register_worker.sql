@@ -29,7 +29,7 @@ declare
         select coalesce(
                    agent.ensure_deployment(
                        split_part(d.text, '@', 1),
-                       coalesce(nullif(split_part(d.text, '@', 2), ''), '00000000-0000-0000-0000-00000000000a')::uuid),
+                       coalesce(nullif(split_part(d.text, '@', 2), '')::uuid, agent.built_in_account())),
                    c_none)
           from unnest(p_deployments) with ordinality d (text, pos)
          order by d.pos);
