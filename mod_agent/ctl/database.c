@@ -42,15 +42,18 @@ static bool is_of_role(const char *cause)
                 && strstr(cause, "does not exist") != NULL));
 }
 
-/* The last line ends with the code. */
+/* The last line ends with the code. A detail may begin with the JSON pointer of
+ * a member of the API: its name is said. */
 static int report_failure(const agent_error_t *error)
 {
+    const char *detail = error->detail + (*error->detail == '/');
+
     if (error->cause != NULL) {
-        ctl_error("%s (%s) (%s)", error->detail, error->cause,
+        ctl_error("%s (%s) (%s)", detail, error->cause,
                   agent_error_code(error->id));
     }
     else {
-        ctl_error("%s (%s)", error->detail, agent_error_code(error->id));
+        ctl_error("%s (%s)", detail, agent_error_code(error->id));
     }
     return CTL_FAILED;
 }

@@ -57,7 +57,7 @@ comment on table agent.accounts is 'Owners of deployments and API keys.';
 comment on column agent.accounts.account_id is 'Identifier.';
 -- agent.insert_account and agent.update_account show this comment to their caller.
 comment on constraint accounts_name_check on agent.accounts is
-    'The name must have from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text '
+    '/name: expected from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text '
     'direction.';
 comment on column agent.accounts.name is 'Display name, which grants nothing: several accounts may have the same one.';
 comment on column agent.accounts.home_region is
@@ -231,17 +231,17 @@ comment on column agent.api_keys.lifetime is
 -- agent.insert_api_key shows these comments to its caller.
 comment on constraint api_keys_id_check on agent.api_keys is 'Expected 22 letters and digits as key ID.';
 comment on constraint api_keys_digest_check on agent.api_keys is 'Expected 32 bytes as digest.';
-comment on constraint api_keys_kind_check on agent.api_keys is 'Expected service, personal or deployment as kind.';
+comment on constraint api_keys_kind_check on agent.api_keys is '/kind: expected service, personal or deployment.';
 comment on constraint api_keys_name_check on agent.api_keys is
-    'Expected from 1 to 200 characters as name, not only blank ones, and no control characters, of lines or of text '
+    '/name: expected from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text '
     'direction.';
 comment on constraint api_keys_user_check on agent.api_keys is
-    'Expected a user for a personal key only, with 1 to 200 characters, not only blank ones, and no control '
+    '/user_id: expected a user for a personal key only, with 1 to 200 characters, not only blank ones, and no control '
     'characters, of lines or of text direction.';
 comment on constraint api_keys_deployment_check on agent.api_keys is
-    'Expected a deployment for a key of kind deployment.';
+    '/deployment: expected a deployment for a key of kind deployment.';
 comment on constraint api_keys_scopes_check on agent.api_keys is
-    'Expected one or more of read, run, deploy and admin as scopes, each once.';
+    '/scopes: expected one or more of read, run, deploy and admin, each once.';
 comment on constraint api_keys_expires_check on agent.api_keys is 'Expected an end that is not in the past.';
 comment on constraint api_keys_last_used_check on agent.api_keys is 'Expected a full hour as last use.';
 

@@ -82,6 +82,7 @@ subtest 'sign-up: POST /v1/accounts returns the first key, once' => sub {
     my @wrong = map { outcome($client->post('/v1/accounts', $_)) } {}, { name => undef }, { name => '' }, { name => 1 }, { name => "a\nb" },
         { name => "\t" }, { name => '  ' }, [];
     is_deeply \@wrong, [ ('422 invalid_value') x 8 ], 'sign-up: a body without a valid name is 422';
+    like $client->post('/v1/accounts', { name => '  ' })->{json}{detail}, qr{\A/name: expected }, 'sign-up: the answer to a blank name has its pointer';
 };
 
 subtest 'sign-up: AgentSignUp decides who may' => sub {
@@ -129,6 +130,7 @@ subtest 'platform accounts: an account is read, renamed, closed' => sub {
     my $mine = new_client()->post('/v1/accounts', { name => 'Mine' })->{json}{key};
     is ask('GET', '/v1/account', $mine)->{json}{name}, 'Mine', 'GET /v1/account: the account of the key';
     is ask('PATCH', '/v1/account', $mine, { name => 'Yours' })->{json}{name}, 'Yours', 'PATCH /v1/account: renames it';
+    like ask('PATCH', '/v1/account', $mine, { name => ' ' })->{json}{detail}, qr{\A/name: expected }, 'PATCH /v1/account: the answer to a blank name has its pointer';
     is outcome(ask('PATCH', '/v1/account', $mine, { closed => 'yes' })), '422 invalid_value', 'PATCH /v1/account: closed is true or false';
     ok ask('PATCH', '/v1/account', $mine, { closed => Cpanel::JSON::XS::true })->{json}{closed_at}, 'PATCH /v1/account: closes it';
     is outcome(ask('PATCH', '/v1/account', $mine, { name => 'Again' })), '401 unknown_key', 'PATCH /v1/account: a closed account stays as it is';
@@ -153,7 +155,8 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
         'a time of 0'     => { name => 'x', expires_in_sec => 0 },
     );
     is outcome(ask('POST', '/v1/account/keys', $key, $bad{$_})), '422 invalid_value', "POST /v1/account/keys: $_" for sort keys %bad;
-    for my $case ([ '/user_id', kind => 'personal' ], [ '/user_id', user_id => 'ann' ], [ '/deployment', kind => 'deployment' ]) {
+    for my $case ([ '/name', name => ' ' ], [ '/scopes', scopes => [] ], [ '/scopes', scopes => [qw(read read)] ], [ '/user_id', kind => 'personal', user_id => ' ' ],
+        [ '/user_id', kind => 'personal' ], [ '/user_id', user_id => 'ann' ], [ '/deployment', kind => 'deployment' ]) {
         my ($pointer, @members) = @{$case};
         like ask('POST', '/v1/account/keys', $key, { name => 'x', @members })->{json}{detail}, qr/\A$pointer: expected /,
             "POST /v1/account/keys: the answer to @members names $pointer";

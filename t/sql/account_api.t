@@ -26,7 +26,7 @@ sub call {
 
 sub code { return (call(@_))[0] }
 
-my $NAME_REASON = 'The name must have from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text direction.';
+my $NAME_REASON = '/name: expected from 1 to 200 characters, not only blank ones, and no control characters, of lines or of text direction.';
 
 my $keys = 0;
 sub key_id { return sprintf '%022d', ++$keys }
