@@ -164,7 +164,23 @@ static int check_runner(const char *path, server_rec *server, apr_pool_t *ptemp)
                          : apr_strerror(rv, reason, sizeof(reason))));
 }
 
-/* Checks that span directives; also part of `httpd -t`. */
+static bool is_first_pass(void)
+{
+    return ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG;
+}
+
+static void warn(const agent_server_config_t *config, server_rec *server,
+                 apr_pool_t *ptemp)
+{
+    agent_unused_directive_check(config, server, ptemp);
+    agent_exclusion_warn(server);
+    agent_region_warn(config, server, ptemp);
+    agent_published_address_warn(config, server, ptemp);
+    agent_runner_settings_warn(config, server);
+}
+
+/* Checks that span directives; also part of `httpd -t`. Warnings go to the
+ * terminal; the second pass of a start has none, nor an error log yet. */
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
@@ -181,11 +197,9 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem != NULL) {
         return refuse_start(server, problem);
     }
-    agent_unused_directive_check(config, server, ptemp);
-    agent_exclusion_warn(server);
-    agent_region_warn(config, server, ptemp);
-    agent_published_address_warn(config, server, ptemp);
-    agent_runner_settings_warn(config, server);
+    if (is_first_pass()) {
+        warn(config, server, ptemp);
+    }
     if (config->graphs->nelts == 0) {
         return OK;
     }
@@ -223,9 +237,10 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
         return OK;
     }
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+    if (is_first_pass()) {
         return check_database(config, server, ptemp);
     }
+    warn(config, server, ptemp);
     if (!agent_host_is_any(config) || agent_dbd_check(config, ptemp) != NULL) {
         return OK;
     }

@@ -465,14 +465,25 @@ SKIP: {
     unlike $output, qr/AGT0441/, 'directives: a tool with a description is not warned of';
 }
 
-# ---- directives without effect ----
-
 # A location whose lines are in a <RequireAll>, but for AuthMerging.
 sub excluding {
     my (@lines) = @_;
     my @outer = grep { /AuthMerging/ } @lines;
     return $AUTHN . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/AuthMerging/ } @lines), '</RequireAll>', '</Location>';
 }
+
+# Warnings of a check of the configuration, which httpd makes before it opens its log.
+{
+    my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . excluding('Require not agent-scope admin', 'Require all granted')
+        . "AgentRegionURL us https://a https://b\nCustomLog \${DIR}/logs/all %h\nAgentRunnerMemory 512M\nAgentRunnerRecycleMemory 512M\n"
+        . "AgentEgressAddress 198.51.100.1 until=2026-01-31\n<VirtualHost *:1>\nAgentDeployment shpo\nAgentRunners 2\n</VirtualHost>\n");
+    $server->start;
+    my @warnings = $server->error_log =~ /\[agent:warn\] .*?(AGT04(?:4[458]|5[367]|60)): /g;
+    is join(' ', sort @warnings), 'AGT0444 AGT0445 AGT0448 AGT0453 AGT0456 AGT0457 AGT0460',
+        'directives: the warnings of a start are in the error log, each once';
+}
+
+# ---- directives without effect ----
 
 {
     my $demo = "<AgentGraph other>\nAgentModel demo\n</AgentGraph>\n";
