@@ -9,7 +9,6 @@
 #include "../model/stored_key.h"
 #include "cache.h"
 #include "credential.h"
-#include "key_record.h"
 
 /* Refused keys of one address, in the time from the first one on. */
 #define FAILURE_LIMIT 20
@@ -137,10 +136,8 @@ static apr_status_t check_home(const attempt_t *attempt,
 static apr_status_t find_record(agent_key_record_t *out,
                                 const attempt_t *attempt)
 {
-    const char *body;
-
-    if (agent_stored_key_find(&body, attempt->auth->db, attempt->key.id,
-                              attempt->err, attempt->pool)
+    if (agent_stored_key_find(out, attempt->auth->db, attempt->key.id,
+                              attempt->begun_at, attempt->err, attempt->pool)
         != APR_SUCCESS) {
         if ((*attempt->err)->id == AGENT_E_UNKNOWN_KEY) {
             is_secret(attempt, out);
@@ -148,14 +145,6 @@ static apr_status_t find_record(agent_key_record_t *out,
         }
         return APR_EGENERAL;
     }
-    if (body == NULL
-        || !agent_key_record_read(out, body, attempt->begun_at,
-                                  attempt->pool)) {
-        return agent_error_set(attempt->err, AGENT_E_INTERNAL, NULL,
-                               "agent.find_api_key() returned another object",
-                               attempt->pool);
-    }
-    memcpy(out->identity.key_id, attempt->key.id, sizeof(attempt->key.id));
     return is_genuine(attempt, out) ? check_home(attempt, out)
                                     : refuse_key(attempt);
 }

@@ -4,17 +4,20 @@
 #define AGENT_MODEL_STORED_KEY_H
 
 #include "../db/pool.h"
+#include "key_record.h"
 
 /*
- * *body: the object of agent.find_api_key() about a valid key, with the digest
- * of its secret, which the caller has to compare. Errors: AGENT_E_UNKNOWN_KEY,
- * whatever is wrong with it, and those of agent_db_pool_call().
+ * Sets *out to the record of a valid key, with the digest of its secret, which
+ * the caller has to compare; its user is in pool. begun_at: as in
+ * agent_key_record_read(). Errors: AGENT_E_UNKNOWN_KEY, whatever is wrong with
+ * it, which leaves *out unchanged; INTERNAL: the database returned something
+ * else; and those of agent_db_pool_call().
  */
-apr_status_t agent_stored_key_find(const char **body, agent_db_pool_t *db,
-                                   const char *key_id, agent_error_t **err,
-                                   apr_pool_t *pool);
+apr_status_t agent_stored_key_find(agent_key_record_t *out, agent_db_pool_t *db,
+                                   const char *key_id, apr_time_t begun_at,
+                                   agent_error_t **err, apr_pool_t *pool);
 
-/* Records that the key is used in this hour; to be called when the body above
+/* Records that the key is used in this hour; to be called when the record above
  * has is_used false. A failure, such as that of a database that accepts no
  * writes, says nothing about the key. */
 apr_status_t agent_stored_key_use(agent_db_pool_t *db, const char *key_id,

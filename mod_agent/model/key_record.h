@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An API key as the database has it. */
-#ifndef AGENT_AUTH_KEY_RECORD_H
-#define AGENT_AUTH_KEY_RECORD_H
+#ifndef AGENT_MODEL_KEY_RECORD_H
+#define AGENT_MODEL_KEY_RECORD_H
 
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 
 typedef struct agent_key_record_t {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
-    /* Without its key_id. */
+    /* Its key_id is set by agent_stored_key_find(). */
     agent_identity_t identity;
     /* The home of its account. */
     char region[AGENT_API_KEY_REGION_MAX + 1];

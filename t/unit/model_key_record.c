@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: auth/key_record.c core/ */
+/* OBJECTS: model/key_record.c core/ */
 /* The record of an API key, as agent.find_api_key() returns it. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/auth/key_record.h"
+#include "../../mod_agent/model/key_record.h"
 #include "../../mod_agent/core/clock.h"
 
 #define BEGUN apr_time_from_sec(100)
