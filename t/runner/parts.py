@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pathlib
+import selectors
 import sys
 import tempfile
 
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
 from python import cache, checkpoints, graphs, held, log, messages, output, recent  # noqa: E402
+from python.wire import POLL_SECONDS, Turns  # noqa: E402
 
 count = 0
 
@@ -218,7 +220,27 @@ def test_log():
     equal((kept, len(lines._parts)), (1, 0), "log: the rest of a line goes with its run")
 
 
+def test_turns():
+    now = [0.0]
+    turns = Turns(lambda: now[0])
+    read, written = os.pipe()
+    turns.register(read, selectors.EVENT_READ)
+    os.write(written, b"x")
+    found = [len(turns.select(0)), len(turns.select(None)), len(turns.select(0))]
+    now[0] += POLL_SECONDS
+    equal([*found, len(turns.select(0)), len(turns.select(0))], [0, 1, 0, 1, 0],
+          "turns: a loop that has more to do at once gets events once a millisecond, an idle one at once")
+    now[0] += 3
+    before = turns.seconds()
+    turns.select(0)
+    now[0] += POLL_SECONDS / 2
+    turns.select(0)
+    equal((before, turns.seconds()), (3.0, 0.0), "turns: the length of a turn is known, whether the loop got events before it or not")
+    turns.close()
+
+
 importlib.invalidate_caches()
+test_turns()
 test_log()
 test_cache()
 test_held()

@@ -28,6 +28,8 @@ READ_SIZE = 1 << 18
 TURN_BYTES = 1 << 16
 # Lines wait no longer for others, while the loop turns.
 WAIT_SECONDS = 0.005
+# A loop that turns at once asks the kernel for events so often: each call costs as much as other work of a short turn.
+POLL_SECONDS = 0.001
 # The thread reads while the loop has not turned for so long, and looks so often.
 BLOCKED_SECONDS = 0.5
 LOOK_MS = 250
@@ -38,26 +40,32 @@ PENDING_BYTES_MAX = 1 << 20
 class Turns(selectors.DefaultSelector):
     """The selector of the loop, which asks it for events at the end of each turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        # Called at the end of a turn while lines wait, with whether the loop has nothing else to execute at once.
-        self.on_end: Callable[[bool], None] | None = None
+        self._clock = clock
+        # Called at the end of a turn while lines wait, with whether the loop has nothing else to execute at once, and the time.
+        self.on_end: Callable[[bool, float], None] | None = None
         # When the turn began; None: the loop waits for events.
-        self._since: float | None = time.monotonic()
+        self._since: float | None = clock()
+        self._polled_at = self._since
 
     def select(self, timeout: float | None = None) -> Any:
+        is_idle, now = timeout is None or timeout > 0, self._clock()
         if self.on_end is not None:
-            self.on_end(timeout is None or timeout > 0)
+            self.on_end(is_idle, now)
+        if not is_idle and now - self._polled_at < POLL_SECONDS:
+            self._since = now
+            return []
         self._since = None
         try:
             return super().select(timeout)
         finally:
-            self._since = time.monotonic()
+            self._since = self._polled_at = self._clock()
 
     def seconds(self) -> float:
         """How long the turn has lasted so far; in any thread."""
         since = self._since
-        return 0 if since is None else time.monotonic() - since
+        return 0 if since is None else self._clock() - since
 
 
 def identity_of(fd: int) -> tuple[int, int]:
@@ -133,8 +141,8 @@ class Wire:
         """The lines that wait are written at the end of this turn."""
         self._has_haste = True
 
-    def _end_turn(self, is_idle: bool) -> None:
-        if is_idle or self._has_haste or time.monotonic() - self._turn_since > WAIT_SECONDS:
+    def _end_turn(self, is_idle: bool, now: float) -> None:
+        if is_idle or self._has_haste or now - self._turn_since > WAIT_SECONDS:
             self._write_turn()
 
     def _write_turn(self) -> None:
