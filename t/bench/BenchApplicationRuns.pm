@@ -5,7 +5,8 @@ package BenchApplicationRuns;
 use strict;
 use warnings;
 use AgentTest::Cost qw(cpu_sec);
-use BenchApplicationPipes qw(measure_alone);
+use BenchApplicationBare;
+use BenchApplicationPipes qw(cpu_ms measure_alone);
 use BenchApplications qw(serve start_ms runner_pids new_thread run_body create_and_join @LANGUAGES $ANSWER);
 use BenchHttp qw(drive request);
 use BenchPeer;
@@ -51,6 +52,25 @@ sub measure_side {
     return;
 }
 
+# {runner, bare}: milliseconds of processor time of a run in the server, and of one of the
+# bare library. They take turns, so that both find the caches as httpd, PostgreSQL and the
+# client leave them, and the same other load. Before, the bare library gets warm too.
+sub measure_in_turns {
+    my ($application, $side, $count) = @_;
+    my $client = BenchHttp->new($side->{port});
+    my $bare = BenchApplicationBare->new($application);
+    $bare->execute for 1 .. $count;
+    my %pids = (runner => [ runner_pids($side->{name}) ], bare => [ $bare->pid ]);
+    my %begin = map { $_ => cpu_ms(@{ $pids{$_} }) } keys %pids;
+    for (1 .. $count) {
+        create_and_join($client, new_thread($client), $side->{graph});
+        $bare->execute;
+    }
+    my %times = map { $_ => (cpu_ms(@{ $pids{$_} }) - $begin{$_}) / $count } keys %pids;
+    $bare->stop;
+    return \%times;
+}
+
 # Runs per second of connections that each wait for their run.
 sub rate {
     my ($server, $side, $seconds) = @_;
@@ -71,13 +91,20 @@ sub row {
     return "| $title | " . join(' | ', map { defined $_ ? sprintf $format, $_ : '-' } @values) . " |\n";
 }
 
+# The rows of times of the languages: {runner, bare} each; undef where they do not apply.
+sub rows_of_cost {
+    my ($title, @times) = @_;
+    return join '',
+        row("... $title", '%.2f ms', map { $_ && $_->{runner} } @times),
+        row('... of the bare library then', '%.2f ms', map { $_ && $_->{bare} } @times),
+        row('... ratio of the two (aim 1.7)', '%.2f', map { $_ && $_->{runner} / $_->{bare} } @times);
+}
+
 # Adds to the figures of a language.
 sub measure_without_server {
     my ($figure, $application, $language, $plan) = @_;
     my $alone = measure_alone($application, $language, $plan->{alone_rounds}, $plan->{runs});
-    $figure->{alone} = $alone->{runner};
-    $figure->{ratio} = $alone->{runner} / $alone->{bare};
-    $figure->{ratio_in_server} = $figure->{cpu} / $alone->{bare};
+    $figure->{alone} = $alone;
     $figure->{start} = start_ms($application);
     return;
 }
@@ -104,6 +131,7 @@ sub measure_runs {
     } @sides;
     for my $number (0 .. $#LANGUAGES) {
         my ($figure, $side) = ($figures[$number], $sides[$number]);
+        $figure->{turns} = measure_in_turns($applications->{ $side->{name} }, $side, $plan->{runs});
         $figure->{rate} = rate($server, $side, $plan->{rate_sec});
         $figure->{memory} = memory_kb(runner_pids($side->{name}))->{pss} / 1024;
     }
@@ -118,9 +146,8 @@ sub measure_runs {
         row('first part of a chat model, p50', '%.1f ms', map { $_->{token} } @figures),
         row("runs a second, $CONNECTIONS connections", '%.0f', map { $_->{rate} } @figures),
         row('processor time of the runner, a run', '%.2f ms', map { $_->{cpu} } @figures),
-        row('the same alone on its pipes', '%.2f ms', map { $_->{alone} } @figures),
-        row('... to that of the bare library, alone too (aim 1.7)', '%.2f', map { $_->{ratio} } @figures),
-        row('... in the server to that of the bare library alone', '%.2f', map { $_->{ratio_in_server} } @figures),
+        rows_of_cost('in turns with the bare library', map { $_->{turns} } @figures),
+        rows_of_cost('alone on its pipes', map { $_->{alone} } @figures),
         row('memory of the runner', '%.0f MB', map { $_->{memory} } @figures),
         row('start of the runner until its graphs are imported', '%.0f ms', map { $_->{start} } @figures);
 }

@@ -2,6 +2,9 @@
 // Processor time of the bare library with its checkpointer in memory, in milliseconds.
 //   bare.mjs runs N        of a run, each on a thread of its own
 //   bare.mjs chat TURNS    of a turn of one chat: the mean of turns 6 to 15, and of the last ten
+//   bare.mjs lines         a run for each line of standard input, and a line after it: the caller measures
+import { createInterface } from "node:readline";
+
 import { MemorySaver } from "@langchain/langgraph";
 
 import { builder } from "./graph.mjs";
@@ -38,6 +41,12 @@ const measures = {
     const tenth = await meanMs(turns(10));
     await meanMs(turns(count - 25));
     console.log(tenth, await meanMs(turns(10)));
+  },
+  async lines() {
+    for await (const line of createInterface({ input: process.stdin })) {
+      await run(line);
+      console.log();
+    }
   },
 };
 await measures[process.argv[2]](Number(process.argv[3]));

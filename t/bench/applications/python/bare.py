@@ -3,6 +3,7 @@
 
     bare.py runs N        of a run, each on a thread of its own
     bare.py chat TURNS    of a turn of one chat: the mean of turns 6 to 15, and of the last ten
+    bare.py lines         a run for each line of standard input, and a line after it: the caller measures
 """
 
 import asyncio
@@ -25,6 +26,14 @@ async def run(thread: str) -> None:
         pass
 
 
+async def execute_lines() -> None:
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        await run(line.decode())
+        print(flush=True)
+
+
 async def mean_ms(threads: list[str]) -> float:
     begin = time.process_time()
     for thread in threads:
@@ -45,4 +54,5 @@ async def measure_chat(turns: int) -> None:
     print(tenth, await mean_ms(["chat"] * 10))
 
 
-asyncio.run({"runs": measure_runs, "chat": measure_chat}[sys.argv[1]](int(sys.argv[2])))
+MEASURES = {"runs": measure_runs, "chat": measure_chat, "lines": execute_lines}
+asyncio.run(MEASURES[sys.argv[1]](*map(int, sys.argv[2:])))
