@@ -67,16 +67,31 @@ end
 
 -- ---- The epoch (R4) ----
 
-local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local replication = redis.call('INFO', 'replication')
 local packed = redis.call('HGET', partition, 'm')
 local epoch = packed and cmsgpack.unpack(packed)
 local is_changed = false
 
+-- The server's id. A pattern is slow: the text nearly always has the id of the epoch.
+local function find_server()
+    if epoch and string.find(replication, 'master_replid:' .. epoch.server, 1, true) then
+        return epoch.server
+    end
+    return string.match(replication, 'master_replid:(%x+)')
+end
+
+local server = find_server()
+
 -- {id, heartbeat, base, attested base, joined, kind, name}; an empty number is one whose
--- member, if there is one, was last connected when the epoch began.
+-- member, if there is one, was last connected when the epoch began. A call reads each once.
+local all_members = {}
+
 local function read_member(i)
-    local text = redis.call('HGET', partition, 'm' .. i)
-    return text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0, '' }
+    if not all_members[i] then
+        local text = redis.call('HGET', partition, 'm' .. i)
+        all_members[i] = text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0, '' }
+    end
+    return all_members[i]
 end
 
 local function write_member(i, member)
@@ -145,8 +160,11 @@ local function write_marks(digest, marks, existed)
     end
 end
 
--- Removes expired keys: more than a call adds.
-local function sweep()
+-- Removes expired keys: for each new one more than that, and sometimes without a new one.
+local function sweep(is_new)
+    if not is_new and now % 8 > 0 then
+        return
+    end
     local found = redis.call('HRANDFIELD', partition, 3, 'WITHVALUES')
     for i = 1, #found, 2 do
         local text = found[i + 1]
@@ -370,7 +388,9 @@ local function reserve(digest, count, interval_sec)
             sum = sum + share
         end
     end
-    table.sort(shares, function(a, b) return a[1] < b[1] end)
+    if #shares > 1 then
+        table.sort(shares, function(a, b) return a[1] < b[1] end)
+    end
     return shares, sum
 end
 
@@ -427,7 +447,7 @@ local function grant(at)
     end
     if granted > 0 or closed ~= 0 then
         write_marks(digest, marks, existed)
-        sweep()
+        sweep(not existed)
     end
     if granted < waiting then
         wait = wait_for_epoch(wait_for(marks, shares, 1 - left + granted), interval_sec)
