@@ -138,6 +138,11 @@ static step_t decide_locked(const rlr_call_t *call, bool with_shared,
             ? STEP_DECIDED
             : STEP_FAILED;
     }
+    if (call->request->needs_slot) {
+        decision->overflow = true;
+        decision->at_share = rlr_share_is_full(call->table, call->key.holder);
+        return STEP_FAILED;
+    }
     if (!with_shared) {
         return STEP_SHARED;
     }

@@ -67,11 +67,13 @@ typedef struct rlr_table_request_t {
     size_t holder_length;
     rlr_limit_t limit; /* the rule's, or this key's own */
     bool dry_run;      /* counts a refusal as would_refuse */
+    /* Without a slot of its own the key is refused, not counted with others. */
+    bool needs_slot;
 } rlr_table_request_t;
 
 typedef struct rlr_table_decision_t {
     rlr_window_decision_t window;
-    /* The key has no slot and was charged to a shared counter. */
+    /* The key has no slot and was charged to a shared counter, or refused. */
     bool overflow;
     bool at_share; /* because the holder has its share of the slots */
     /* The first refusal by this window in an interval, to be logged. Never set

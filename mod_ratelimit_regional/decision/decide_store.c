@@ -12,7 +12,8 @@ static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
         .admitted = false, .wait_ms = wait_ms, .reset_ms = wait_ms};
 }
 
-/* By the host's share, or nothing. */
+/* By the host's share, or nothing. A counter of several keys would give a key
+ * the share once from each address. */
 static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
@@ -30,6 +31,7 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     }
     local.limit.interval_sec = rlr_period_local_sec(
         request->limit.interval_sec);
+    local.needs_slot = true;
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
     rlr_group_end_share(store, key);
 }

@@ -62,6 +62,30 @@ static void an_address_gets_at_most_a_sixteenth_of_the_slots(void **state)
     finish(&segment);
 }
 
+static void a_key_that_needs_a_slot_is_refused_without_one(void **state)
+{
+    rlr_table_decision_t decision;
+    rlr_table_request_t request;
+    segment_t segment;
+    uint64_t key = 99999;
+
+    segment_make(&segment, SLOTS, 5);
+    spray(&segment, 1, 1000, SHARE, five);
+    request = segment_request(&segment, &key, five);
+    request.needs_slot = true;
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    assert_false(decision.window.admitted);
+    assert_true(decision.overflow && decision.at_share);
+    assert_int_equal(decision.window.wait_ms, 1000);
+    segment.holder = 2;
+    request = segment_request(&segment, &key, five);
+    request.needs_slot = true;
+    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    assert_true(decision.window.admitted);
+    assert_false(decision.overflow);
+    finish(&segment);
+}
+
 static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
 {
     rlr_table_decision_t decision;
@@ -394,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_address_gets_at_most_a_sixteenth_of_the_slots),
+        CHECK_TEST(a_key_that_needs_a_slot_is_refused_without_one),
         CHECK_TEST(keys_beyond_the_share_are_counted_per_rule_and_address),
         CHECK_TEST(a_shared_counter_admits_no_more_than_the_limit),
         CHECK_TEST(
