@@ -14,9 +14,10 @@
 #define NEW_ROW_NAME     "*new"
 #define KNOWN_ROW_NAME   "*known"
 #define WARNING_ROW_NAME "*warning"
+#define STORE_ROW_NAME   "*store"
 
 static const char *const extra_rows[] = {NEW_ROW_NAME, KNOWN_ROW_NAME,
-                                         WARNING_ROW_NAME};
+                                         WARNING_ROW_NAME, STORE_ROW_NAME};
 #define EXTRA_ROWS (sizeof(extra_rows) / sizeof(extra_rows[0]))
 
 /* ---- Names of rows: counters follow them ---- */
@@ -451,6 +452,8 @@ static void set_rows(rlr_vhost_t *vhost, apr_hash_t *rows, apr_pool_t *pool)
         rows, name_extra_row(vhost->region, KNOWN_ROW_NAME, pool));
     vhost->warning_row = find_row(
         rows, name_extra_row(vhost->region, WARNING_ROW_NAME, pool));
+    vhost->store_row = find_row(
+        rows, name_extra_row(vhost->region, STORE_ROW_NAME, pool));
 }
 
 void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,

@@ -63,6 +63,8 @@ typedef struct rlr_vhost_t {
     /* The store, or NULL. */
     const rlr_group_t *store;
     rlr_stats_region_t *store_stats; /* of the region */
+    /* The row of the keys that the store may be asked for. */
+    uint32_t store_row;
     /* The row of warnings; see warning.h. */
     uint32_t warning_row;
 } rlr_vhost_t;

@@ -270,6 +270,24 @@ void rlr_table_peek(const rlr_table_t *table,
     }
 }
 
+bool rlr_table_hold(const rlr_table_t *table,
+                    const rlr_table_request_t *request,
+                    const rlr_clock_t *clock, rlr_table_decision_t *decision)
+{
+    rlr_table_request_t held = *request;
+    rlr_call_t call;
+
+    held.limit.count = 1;
+    held.needs_slot = true;
+    clear_flags(decision);
+    if (make_call(&call, table, &held, clock, false)
+        && decide(&call, decision) != NULL) {
+        return true;
+    }
+    refuse_undecided(decision);
+    return false;
+}
+
 bool rlr_table_knows(const rlr_table_t *table,
                      const rlr_table_request_t *request)
 {

@@ -105,6 +105,13 @@ typedef void rlr_table_decide_t(const rlr_table_t *table,
                                 const rlr_clock_t *clock,
                                 rlr_table_decision_t *decision);
 
+/* Gives the key a slot of its own for an interval, unless it has one; nothing
+ * is counted. False: its holder has its share of the slots, or none is free;
+ * *decision is then a refusal. */
+bool rlr_table_hold(const rlr_table_t *table,
+                    const rlr_table_request_t *request,
+                    const rlr_clock_t *clock, rlr_table_decision_t *decision);
+
 /* Whether the key has a slot. No lock; request->limit is ignored. */
 bool rlr_table_knows(const rlr_table_t *table,
                      const rlr_table_request_t *request);

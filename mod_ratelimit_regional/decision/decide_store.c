@@ -36,6 +36,22 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     rlr_group_end_share(store, key);
 }
 
+/* Whether the store may be asked for the key. All keys that it is asked for
+ * have a slot for an interval: an address fills no more of the store than of
+ * the table. */
+static bool may_ask(const rlr_vhost_t *vhost, const unsigned char *key,
+                    const rlr_table_request_t *request,
+                    rlr_table_decision_t *decision)
+{
+    rlr_table_request_t held = *request;
+
+    held.row = vhost->store_row;
+    held.identity = key;
+    held.identity_length = RLR_STORE_KEY_BYTES;
+    return rlr_group_is_away(vhost->store)
+        || rlr_table_hold(vhost->table, &held, &rlr_clock_monotonic, decision);
+}
+
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
@@ -45,6 +61,10 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
 
     memset(decision, 0, sizeof(*decision));
     rlr_group_key(key, row, request->identity, request->identity_length);
+    if (!may_ask(vhost, key, request, decision)) {
+        rlr_table_count(vhost->table, request, decision);
+        return;
+    }
     outcome = rlr_group_admit(vhost->store, key, request->limit,
                               &decision->window, &decision->first_refusal);
     rlr_stats_request(vhost->store_stats, outcome);

@@ -81,14 +81,15 @@ static void log_overflow(request_rec *r, const rlr_decision_t *decision)
         if (rlr_warning_is_due(decision->vhost, "share")) {
             warn(r,
                  RLR_LOGNO(0206) "an address has its share of the table: "
-                                 "its other keys share a counter");
+                                 "its other keys share a counter, or are "
+                                 "refused with a store");
         }
     }
     else if (rlr_warning_is_due(decision->vhost, "full")) {
         warn(r,
              RLR_LOGNO(0202) "the table is full: keys without a slot share "
-                             "a counter of their address; raise "
-                             "RateLimitTable");
+                             "a counter of their address, or are refused "
+                             "with a store; raise RateLimitTable");
     }
 }
 

@@ -143,6 +143,11 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
     rlr_ledger_unlock_lease(&group->ledger, key);
 }
 
+bool rlr_group_is_away(const rlr_group_t *group)
+{
+    return group->queue == NULL || rlr_queue_is_away(group->queue);
+}
+
 rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
                                     const unsigned char *key, rlr_limit_t limit,
                                     rlr_window_decision_t *decision,

@@ -42,6 +42,9 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length);
 
+/* Whether the store is away, so that no request is sent to it. */
+bool rlr_group_is_away(const rlr_group_t *group);
+
 /* Requests one admission; *first: the first refusal of the key in an interval,
  * to be logged. May wait for the store. After RLR_STATS_DECIDED: there is no
  * decision by the store or a lease. */

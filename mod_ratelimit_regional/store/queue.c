@@ -3,6 +3,7 @@
 #include "queue.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,7 +17,7 @@ struct rlr_queue_t {
     uint32_t waiting;
     uint32_t timeout_us;
     bool is_stopped;
-    bool is_away;
+    _Atomic bool is_away;
     rlr_pending_request_t *first; /* not yet sent */
     rlr_pending_request_t *last;
     rlr_pending_request_t *unused;
@@ -132,6 +133,11 @@ static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
     }
     queue->waiting--;
     pending->threads--;
+}
+
+bool rlr_queue_is_away(const rlr_queue_t *queue)
+{
+    return atomic_load_explicit(&queue->is_away, memory_order_relaxed);
 }
 
 rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,

@@ -47,6 +47,9 @@ typedef struct rlr_queue_t rlr_queue_t;
 rlr_queue_t *rlr_queue_make(uint32_t max_waiting, uint32_t timeout_us,
                             apr_pool_t *pool);
 
+/* Whether the store is away: requests are not sent to it. No lock. */
+bool rlr_queue_is_away(const rlr_queue_t *queue);
+
 /* Requests one admission and waits for the decision. */
 rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
                                      const unsigned char *key,

@@ -86,6 +86,41 @@ static void a_key_that_needs_a_slot_is_refused_without_one(void **state)
     finish(&segment);
 }
 
+static void a_held_key_has_a_slot_for_an_interval(void **state)
+{
+    rlr_table_decision_t decision;
+    rlr_table_request_t request;
+    segment_t segment;
+    uint32_t held = 0;
+
+    segment_make(&segment, SLOTS, 6);
+    segment.holder = 1;
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t key = 0; key < SHARE; key++) {
+            request = segment_request(&segment, &key, five);
+            held += rlr_table_hold(&segment.table, &request, &segment.clock,
+                                   &decision);
+        }
+    }
+    assert_int_equal(held, 2 * SHARE);
+    for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
+        request = segment_request(&segment, &key, five);
+        assert_false(rlr_table_hold(&segment.table, &request, &segment.clock,
+                                    &decision));
+        assert_true(decision.overflow && decision.at_share);
+    }
+    /* Without a charge to a shared counter. */
+    assert_int_equal(segment_peek(&segment, SHARE, five).window.remaining, 5);
+    segment.time.us += 11 * 1000000ULL;
+    for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
+        request = segment_request(&segment, &key, five);
+        held += rlr_table_hold(&segment.table, &request, &segment.clock,
+                               &decision);
+    }
+    assert_int_equal(held, 3 * SHARE);
+    finish(&segment);
+}
+
 static void keys_beyond_the_share_are_counted_per_rule_and_address(void **state)
 {
     rlr_table_decision_t decision;
@@ -419,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_address_gets_at_most_a_sixteenth_of_the_slots),
         CHECK_TEST(a_key_that_needs_a_slot_is_refused_without_one),
+        CHECK_TEST(a_held_key_has_a_slot_for_an_interval),
         CHECK_TEST(keys_beyond_the_share_are_counted_per_rule_and_address),
         CHECK_TEST(a_shared_counter_admits_no_more_than_the_limit),
         CHECK_TEST(

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# A new API key with each request, and what the store keeps of them.
+use strict;
+use warnings;
+use AgentTest::Wait;
+use RateLimitTest;
+use GroupTest;
+use Test::More;
+
+# Of a partition: the keys of clients in it.
+my $KEYS = <<'LUA';
+local keys = 0
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    if #field == 16 then keys = keys + 1 end
+end
+return keys
+LUA
+
+# The keys at the store of the region.
+sub keys_of {
+    my ($region) = @_;
+    my $sum = 0;
+    for my $partition (0 .. 15) {
+        my ($keys) = ($region->{redis}->run('EVAL', $KEYS, 1, "rlr:{$partition}") // '') =~ /^:(\d+)/;
+        $sum += $keys // 0;
+    }
+    return $sum;
+}
+
+sub begin {
+    my ($slots, $interval) = @_;
+    return GroupTest->new(hosts => 1, rules => <<"CONF")->start;
+RateLimitTable $slots
+RateLimitRule ten =/ten key=api-key us=10/$interval
+RateLimitRule day =/day key=api-key us=10/1d
+RedirectMatch 204 ^/
+CONF
+}
+
+# New keys of one address; how many are admitted.
+sub spray {
+    my ($region, $path, $count) = @_;
+    my ($host, $address) = ($region->{hosts}[0], next_address());
+    my %result = $host->flood_with($count, sub {
+        return $host->request_text('GET', $path, { 'x-api-key' => next_key(), 'X-Forwarded-For' => $address });
+    });
+    return $result{admitted};
+}
+
+# --- An address -------------------------------------------------------------------
+
+my $region = begin(4096, 10);
+my $before = keys_of($region);
+my $admitted = spray($region, '/day', 2000);
+cmp_ok $admitted, '<=', 4096 / 16, 'an address has a sixteenth of the table, with a store too';
+cmp_ok $admitted, '>', 0, 'up to that its new keys are admitted';
+cmp_ok keys_of($region) - $before, '<=', 4096 / 16, 'and the store keeps no more keys of it';
+like $region->{hosts}[0]->error_log, qr/RLR0206/, 'the log says that an address has its share';
+wait_for('an admission of another address', sub {
+    return $region->{hosts}[0]->ask('GET', '/ten', { 'x-api-key' => next_key(), 'X-Forwarded-For' => next_address() })->{status} == 204;
+});
+pass 'new keys of other addresses are admitted';
+
+done_testing;
