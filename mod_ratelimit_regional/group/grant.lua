@@ -21,6 +21,7 @@
 
 local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
+local SWEEP, SWEEPS_MAX = 3, 32
 local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE = 1, 2, 4, 8, 16, 32
 -- Kinds of members.
 local NEW, ATTESTED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
@@ -110,7 +111,39 @@ if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.shar
         name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
 end
+-- Keeps the data for longer than anything in it counts: a region that has ended leaves nothing.
+local function keep()
+    redis.call('PEXPIRE', partition, held_ms + 2 * 86400000)
+end
+
+-- Removes expired keys, of a random few; more while most of these have expired. Before the
+-- first write: a store that is full lets a script write only after it has removed something.
+local function sweep(count)
+    for _ = 1, SWEEPS_MAX do
+        local found = redis.call('HRANDFIELD', partition, count, 'WITHVALUES')
+        local expired = {}
+        for i = 1, #found, 2 do
+            local text = found[i + 1]
+            if #found[i] == 16 and (struct.unpack('>I6', text, #text - 15)) <= now then
+                expired[#expired + 1] = found[i]
+            end
+        end
+        if #expired > 0 then
+            redis.call('HDEL', partition, unpack(expired))
+        end
+        if #expired * 2 < count then
+            return
+        end
+    end
+end
+
+if kind == 'hello' or kind == 'heartbeat' then
+    sweep(SWEEP)
+end
+-- A store that cannot write fails here: to the host it is away.
 if kind == 'hello' then
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+    keep()
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 if now > latest or target ~= epoch.name then
@@ -157,20 +190,6 @@ local function write_marks(digest, marks, existed)
         redis.call('HSET', partition, digest, table.concat(parts))
     elseif existed then
         redis.call('HDEL', partition, digest)
-    end
-end
-
--- Removes expired keys: for each new one more than that, and sometimes without a new one.
-local function sweep(is_new)
-    if not is_new and now % 8 > 0 then
-        return
-    end
-    local found = redis.call('HRANDFIELD', partition, 3, 'WITHVALUES')
-    for i = 1, #found, 2 do
-        local text = found[i + 1]
-        if #found[i] == 16 and (struct.unpack('>I6', text, #text - 15)) <= now then
-            redis.call('HDEL', partition, found[i])
-        end
     end
 end
 
@@ -331,6 +350,7 @@ local function renew()
     if is_odd or now >= member[2] + 200 then
         member[2] = now
         write_member(number, member)
+        keep()
         if is_odd then
             epoch.ready = epoch.complete == 0 and is_ready() and now or 0
         end
@@ -447,7 +467,10 @@ local function grant(at)
     end
     if granted > 0 or closed ~= 0 then
         write_marks(digest, marks, existed)
-        sweep(not existed)
+        -- More than one is removed for each new one.
+        if not existed then
+            sweep(SWEEP)
+        end
     end
     if granted < waiting then
         wait = wait_for_epoch(wait_for(marks, shares, 1 - left + granted), interval_sec)

@@ -30,11 +30,12 @@ sub send_from_addresses {
 
 my $host = $local->{hosts}[0];
 my $closed_admitted = 0;
+my $first;
 wait_for('the share of a host', sub {
     $closed_admitted += $closed->send($_, '/ten', 'key') for 0, 1;
+    $first = time;
     return $host->ask('GET', '/ten', { 'x-api-key' => 'calm' })->{status} != 429;
 });
-my $first = time;
 $closed_admitted += $closed->send($_, '/ten', 'key') for 0, 1;
 is $closed_admitted, 0, 'closed: nothing is admitted while a host with `local` waits for its share, and after that';
 

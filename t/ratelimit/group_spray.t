@@ -61,4 +61,29 @@ wait_for('an admission of another address', sub {
 });
 pass 'new keys of other addresses are admitted';
 
+# --- Expired keys -----------------------------------------------------------------
+
+$region = begin(65_536, 1);
+spray($region, '/ten', 4000);
+wait_for('no expired keys at the store', sub { keys_of($region) == 0 });
+pass 'the heartbeats of hosts without requests remove expired keys';
+for my $partition (0 .. 15) {
+    my ($ms) = $region->{redis}->run('PTTL', "rlr:{$partition}") =~ /^:(\d+)/;
+    $before = $partition == 0 || $ms < $before ? $ms : $before;
+}
+cmp_ok $before, '>', 2 * 86_400_000, 'the store keeps what may count, and for longer than any interval';
+my ($ms) = $region->{redis}->run('PTTL', 'rlr:{0}') =~ /^:(\d+)/;
+cmp_ok $ms, '<', 3 * 86_400_000, 'but not for ever';
+
+# --- A store that is full -----------------------------------------------------------
+
+$region = begin(65_536, 3);
+my ($used) = $region->{redis}->run('INFO', 'memory') =~ /used_memory:(\d+)/;
+$region->{redis}->run('CONFIG', 'SET', 'maxmemory', $used + 200_000);
+spray($region, '/ten', 4000);
+like $region->{redis}->run('EVAL', "return redis.pcall('SET', 'x', 'x').err or 'none'", 0), qr/OOM/, 'a client with new keys has filled the store'
+    or diag keys_of($region);
+wait_for('a grant', sub { $region->{hosts}[0]->ask('GET', '/ten', { 'x-api-key' => next_key() })->{status} == 204 });
+pass 'a store without room goes on when its keys have expired';
+
 done_testing;
