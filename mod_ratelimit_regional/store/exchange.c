@@ -452,9 +452,11 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
              i++) {
             error = run_round(exchange, &pending_requests, scratch);
         }
-        /* A node of a cluster may be away while others answer. */
-        rlr_queue_set_away(exchange->queue,
-                           error != NULL && !exchange->is_answered);
+        /* A node of a cluster may be away while others answer; if no call was
+         * due, nothing is known. */
+        if (error != NULL || exchange->is_answered) {
+            rlr_queue_set_away(exchange->queue, !exchange->is_answered);
+        }
         if (error != NULL && !exchange->is_answered) {
             exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
         }

@@ -104,7 +104,7 @@ static void log_result(worker_t *worker, const char *error)
     if (error != NULL) {
         log_error(worker, error, now.floor_ms);
     }
-    else if (worker->is_away && now.floor_ms >= worker->exchange.attempt_ms) {
+    else if (worker->is_away && worker->exchange.is_answered) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, worker->server,
                      RLR_LOGNO(0116) "the store answers");
         worker->is_away = false;
