@@ -5,6 +5,8 @@
 --
 --   m         the epoch
 --   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind, name}
+--   i, id     the number of the member with that id
+--   odd       the members whose shares may be reserved
 --   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
 --
 -- ARGV: kind, id, the epoch that it is for, latest time, members, share time (ms), flags, number,
@@ -21,7 +23,7 @@
 
 local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
-local SWEEP, SWEEPS_MAX = 3, 32
+local SWEEP, SWEEPS_MAX, SCAN_MS = 3, 32, 1000
 local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE = 1, 2, 4, 8, 16, 32
 -- Kinds of members.
 local NEW, ATTESTED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
@@ -106,7 +108,8 @@ if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.shar
     end
     redis.call('UNLINK', partition)
     epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = 0,
-        old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = {}, busy_until = 0,
+        old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = 0, busy_until = 0,
+        kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
         missing = 0, reserved = 0, reserved_until = 0, names = '',
         name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
@@ -210,23 +213,52 @@ end
 
 -- ---- Members (R1, R2) ----
 
+-- A call costs the same with any number of members, but for one a second: the epoch has
+-- the number of members of each kind, and lower bounds for the numbers that are searched.
+
+-- The lowest number without a member, or nil.
+local function find_free()
+    while epoch.free < members and read_member(epoch.free)[1] ~= '' do
+        epoch.free, is_changed = epoch.free + 1, true
+    end
+    return epoch.free < members and epoch.free or nil
+end
+
+-- The lowest number whose host has left, or nil.
+local function find_left()
+    if epoch.kinds[LEFT] == 0 then
+        return nil
+    end
+    while read_member(epoch.left)[6] ~= LEFT do
+        epoch.left, is_changed = epoch.left + 1, true
+    end
+    return epoch.left
+end
+
+-- The lowest number that may be given to another host, or nil.
+local function find_timed_out()
+    local oldest = NEVER
+    for i = 0, now >= epoch.full_until and members - 1 or -1 do
+        local heartbeat = read_member(i)[2]
+        if now >= heartbeat + REPLACE_MS then
+            return i
+        end
+        oldest = math.min(oldest, heartbeat)
+    end
+    if now >= epoch.full_until then
+        epoch.full_until, is_changed = oldest + REPLACE_MS, true
+    end
+    return nil
+end
+
 -- The member's number, or one for a new member; nil if all are in use.
 local function find_number()
-    local free, timed_out, left
     if number >= 0 and number < members and read_member(number)[1] == id then
         return number
     end
-    for i = 0, members - 1 do
-        local member = read_member(i)
-        if member[1] == id then
-            return i
-        elseif member[1] == '' then
-            free = free or i
-        elseif member[6] == LEFT then
-            left = left or i
-        elseif now >= member[2] + REPLACE_MS then
-            timed_out = timed_out or i
-        end
+    local own = redis.call('HGET', partition, 'i' .. id)
+    if own then
+        return tonumber(own)
     end
     if number >= 0 and number < members and has_flag(BRING) then
         local member = read_member(number)
@@ -236,14 +268,22 @@ local function find_number()
             return number
         end
     end
-    return left or free or timed_out
+    return find_left() or find_free() or find_timed_out()
+end
+
+local function change_kind(member, kind_now)
+    if member[6] > 0 then
+        epoch.kinds[member[6]] = epoch.kinds[member[6]] - 1
+    end
+    epoch.kinds[kind_now] = epoch.kinds[kind_now] + 1
+    member[6] = kind_now
 end
 
 -- Sets the kind of a member whose previous heartbeat was not with this epoch.
 local function set_kind(member, keeps)
     member[4] = now + tonumber(ARGV[9])
     member[5] = keeps and now + tonumber(ARGV[10]) or now
-    member[6] = keeps and has_flag(ATTEST) and ATTESTED or has_flag(FRESH) and NEW or keeps and BROUGHT or MOVED
+    change_kind(member, keeps and has_flag(ATTEST) and ATTESTED or has_flag(FRESH) and NEW or keeps and BROUGHT or MOVED)
     if not has_flag(FRESH) then
         epoch.old = 1
     end
@@ -256,42 +296,43 @@ local function join(i, member)
     elseif member[6] ~= LEFT or not has_flag(FRESH) then
         member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
     end
+    redis.call('HDEL', partition, 'i' .. member[1])
+    redis.call('HSET', partition, 'i' .. id, i)
     member[1], member[7] = id, ARGV[11]
     set_kind(member, keeps)
 end
 
 -- R5: all members have attested, or are new.
 local function is_ready()
-    local kind_of_all = read_member(0)[6]
-    for i = 1, members - 1 do
-        if read_member(i)[6] ~= kind_of_all then
-            return false
-        end
-    end
-    return kind_of_all == ATTESTED or kind_of_all == NEW and epoch.old == 0
+    return epoch.kinds[ATTESTED] == members or epoch.kinds[NEW] == members and epoch.old == 0
 end
 
+-- All members have been connected since other epochs can have granted anything.
 local function complete()
-    local all = {}
     for i = 0, members - 1 do
-        all[i] = read_member(i)
-        if all[i][2] < epoch.ready + TIMEOUT_MS + 2 * CALL_MS then
-            return false
-        end
-    end
-    for i = 0, members - 1 do
-        if all[i][6] == ATTESTED then
-            all[i][3] = all[i][4]
-            epoch.known = math.max(epoch.known, all[i][5])
+        local member = read_member(i)
+        if member[6] == ATTESTED then
+            member[3] = member[4]
+            epoch.known = math.max(epoch.known, member[5])
         else
             -- Hosts that run now had no part in earlier epochs: others may have, until now.
-            all[i][3], all[i][5] = 0, epoch.ready
+            member[3], member[5] = 0, epoch.ready
             epoch.known = epoch.ready
         end
-        write_member(i, all[i])
+        write_member(i, member)
     end
     epoch.complete = 1
-    return true
+end
+
+-- Counts a member that is connected again once others have timed out in other epochs; true
+-- if it is the last one. `before` is its last heartbeat.
+local function confirm(before)
+    local at = epoch.ready + TIMEOUT_MS + 2 * CALL_MS
+    if epoch.complete == 1 or epoch.ready == 0 or now < at or before >= at then
+        return false
+    end
+    epoch.confirmed, is_changed = epoch.confirmed + 1, true
+    return epoch.confirmed == members
 end
 
 local function is_unsettled(base, heartbeat, interval_sec)
@@ -313,17 +354,17 @@ local function note(member, names)
     end
 end
 
--- Lists the members that are not settled for the longest interval; the list is valid
--- until the next one may time out.
+-- Lists the members that are not settled for the longest interval in use; the list is valid
+-- until the next one may time out. It has a field of its own: {number, base, heartbeat}.
 local function scan()
-    local names = {}
-    epoch.odd, epoch.scan = {}, NEVER
+    local names, parts = {}, {}
+    epoch.scan, epoch.scanned = NEVER, now
     epoch.missing, epoch.reserved, epoch.reserved_until = 0, 0, 0
     for i = 0, members - 1 do
         local member = read_member(i)
         note(member, names)
-        if is_unsettled(member[3], member[2], 86400) then
-            epoch.odd[#epoch.odd + 1] = { i, member[3], member[2] }
+        if is_unsettled(member[3], member[2], epoch.longest) then
+            parts[#parts + 1] = struct.pack('>I2I6I6', i, member[3], member[2])
         end
         if now < member[2] + TIMEOUT_MS then
             epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
@@ -331,7 +372,26 @@ local function scan()
         epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
     end
     epoch.names = string.sub(table.concat(names, ', '), 1, 190)
-    is_changed = true
+    if #parts > 0 then
+        redis.call('HSET', partition, 'odd', table.concat(parts))
+    elseif epoch.odd > 0 then
+        redis.call('HDEL', partition, 'odd')
+    end
+    epoch.odd, is_changed = #parts, true
+end
+
+-- Puts the changed member on the list: the last entry of a number counts.
+local function list(i, member)
+    if now >= math.min(epoch.scan, epoch.scanned + SCAN_MS) or epoch.odd > 2 * members then
+        return scan()
+    end
+    local text = epoch.odd > 0 and redis.call('HGET', partition, 'odd') or ''
+    redis.call('HSET', partition, 'odd', text .. struct.pack('>I2I6I6', i, member[3], member[2]))
+    epoch.odd, is_changed = epoch.odd + 1, true
+    epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
+    if now < member[2] + TIMEOUT_MS then
+        epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
+    end
 end
 
 -- Takes the heartbeat of the member; returns its base, and when it got the number.
@@ -348,19 +408,22 @@ local function renew()
         set_kind(member, number == number_of_host and has_flag(BRING))
     end
     if is_odd or now >= member[2] + 200 then
+        local is_last = not is_odd and confirm(member[2])
         member[2] = now
         write_member(number, member)
         keep()
         if is_odd then
-            epoch.ready = epoch.complete == 0 and is_ready() and now or 0
+            epoch.ready, epoch.confirmed = epoch.complete == 0 and is_ready() and now or 0, 0
         end
-        if epoch.complete == 0 and epoch.ready > 0 and complete() then
-            is_odd = true
-            member = read_member(number)
+        if is_last then
+            complete()
+            scan()
         end
     end
-    if is_odd or had_timed_out or now >= epoch.scan then
+    if now >= epoch.scan then
         scan()
+    elseif is_odd or had_timed_out then
+        list(number, member)
     end
     return member[3], member[5]
 end
@@ -368,14 +431,22 @@ end
 -- R7: the number has no host, and its share is not reserved once its base is old enough.
 local function leave()
     local member = read_member(number)
-    member[2], member[6] = 0, LEFT
+    member[2] = 0
+    change_kind(member, LEFT)
     write_member(number, member)
-    epoch.ready = 0
+    epoch.ready, epoch.left = 0, math.min(epoch.left, number)
     scan()
+end
+
+local function write_epoch()
+    if is_changed then
+        redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+    end
 end
 
 local number_found = find_number()
 if not number_found then
+    write_epoch()
     return { { 'full', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 number = number_found
@@ -391,42 +462,71 @@ end
 
 -- ---- Grants (R3) ----
 
--- The shares of a key that are reserved: {until when, amount}, in order of time; and their sum.
-local function reserve(digest, count, interval_sec)
-    local shares, sum, first, settle = {}, 0, string.byte(digest), settle_ms(interval_sec)
-    for _, odd in ipairs(epoch.odd) do
-        if is_unsettled(odd[2], odd[3], interval_sec) then
-            local share = math.floor(count / members)
-            local ends = odd[2] + settle
-            if (odd[1] + first) % members < count % members then
-                share = share + 1
+local unsettled = {}
+
+-- The numbers that are unsettled for an interval: {until when, number}, in order of time;
+-- and before[n], how many of them are below n.
+local function find_unsettled(interval_sec)
+    if unsettled[interval_sec] then
+        return unsettled[interval_sec]
+    end
+    if interval_sec > epoch.longest then
+        epoch.longest = interval_sec
+        scan()
+    end
+    local text = epoch.odd > 0 and redis.call('HGET', partition, 'odd') or ''
+    local last, numbers, before, settle = {}, {}, {}, settle_ms(interval_sec)
+    for at = 1, #text, 14 do
+        local i, since, heartbeat = struct.unpack('>I2I6I6', text, at)
+        last[i] = { since, heartbeat }
+    end
+    for i = 0, text ~= '' and members - 1 or -1 do
+        local odd = last[i]
+        before[i] = #numbers
+        if odd and is_unsettled(odd[1], odd[2], interval_sec) then
+            local ends = odd[1] + settle
+            if now >= odd[2] + TIMEOUT_MS then
+                ends = math.max(ends, odd[2] + held_ms + settle)
             end
-            if now >= odd[3] + TIMEOUT_MS then
-                ends = math.max(ends, odd[3] + held_ms + settle)
-            end
-            shares[#shares + 1] = { ends, share }
-            sum = sum + share
+            numbers[#numbers + 1] = { ends, i }
         end
     end
-    if #shares > 1 then
-        table.sort(shares, function(a, b) return a[1] < b[1] end)
+    before[members] = #numbers
+    table.sort(numbers, function(a, b) return a[1] < b[1] end)
+    unsettled[interval_sec] = { numbers = numbers, before = before }
+    return unsettled[interval_sec]
+end
+
+-- The sum of the shares of a key that are reserved. The first of the numbers, from the one
+-- that the key begins with, have one more.
+local function reserve(digest, count, interval_sec)
+    local found, rest = find_unsettled(interval_sec), count % members
+    local before, from = found.before, -string.byte(digest) % members
+    if #found.numbers == 0 then
+        return 0
     end
-    return shares, sum
+    local sum = #found.numbers * math.floor(count / members) - before[from]
+    if from + rest <= members then
+        return sum + before[from + rest]
+    end
+    return sum + before[members] + before[from + rest - members]
 end
 
 -- How long until `needed` of the marks and of the reserved shares are free, if nothing changes.
-local function wait_for(marks, shares, needed)
+local function wait_for(marks, digest, count, interval_sec, needed)
+    local numbers, first = find_unsettled(interval_sec).numbers, string.byte(digest)
+    local base, rest = math.floor(count / members), count % members
     local i, k = 1, 1
-    while needed > 0 and (marks[i] or shares[k]) do
-        local next
-        if not shares[k] or marks[i] and marks[i][1] <= shares[k][1] then
-            next, i = marks[i], i + 1
+    while needed > 0 and (marks[i] or numbers[k]) do
+        local at
+        if not numbers[k] or marks[i] and marks[i][1] <= numbers[k][1] then
+            at, needed, i = marks[i][1], needed - marks[i][2], i + 1
         else
-            next, k = shares[k], k + 1
+            local more = (numbers[k][2] + first) % members < rest and 1 or 0
+            at, needed, k = numbers[k][1], needed - base - more, k + 1
         end
-        needed = needed - next[2]
         if needed <= 0 then
-            return next[1] - now
+            return at - now
         end
     end
     return needed > 0 and -1 or 0
@@ -456,8 +556,7 @@ local function grant(at)
             mark[2] = used
         end
     end
-    local shares, reserved = reserve(digest, count, interval_sec)
-    local left = count - sum - reserved
+    local left = count - sum - reserve(digest, count, interval_sec)
     local known = epoch.known + lease_ms(interval_sec) + interval_sec * 1000 - now
     local free = known > 0 and 0 or left
     local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
@@ -473,7 +572,7 @@ local function grant(at)
         end
     end
     if granted < waiting then
-        wait = wait_for_epoch(wait_for(marks, shares, 1 - left + granted), interval_sec)
+        wait = wait_for_epoch(wait_for(marks, digest, count, interval_sec, 1 - left + granted), interval_sec)
     end
     return { granted, math.max(wait, granted < waiting and known or 0), math.max(0, free - granted),
         marks[1] and marks[1][1] - now or 0 }
@@ -487,7 +586,5 @@ local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joi
 for at = 12, #ARGV, 8 do
     reply[#reply + 1] = grant(at)
 end
-if is_changed then
-    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
-end
+write_epoch()
 return reply
