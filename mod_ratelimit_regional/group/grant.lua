@@ -36,8 +36,12 @@ local number = number_of_host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- How long a host that is cut off may admit its share, and be granted leases by
--- another server.
-local held_ms = share_ms + math.ceil(share_ms / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
+-- another server, for that RateLimitStoreShareTime.
+local function hold_ms(share)
+    return share + math.ceil(share / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
+end
+
+local held_ms = hold_ms(share_ms)
 
 local function has_flag(flag)
     return math.floor(flags / flag) % 2 == 1
@@ -86,13 +90,15 @@ end
 local server = find_server()
 
 -- {id, heartbeat, base, attested base, joined, kind, name}; an empty number is one whose
--- member, if there is one, was last connected when the epoch began. A call reads each once.
+-- member, if there is one, was last connected when the epoch began, or in an epoch that
+-- follows the end of all hosts never had one. A call reads each once.
 local all_members = {}
 
 local function read_member(i)
     if not all_members[i] then
         local text = redis.call('HGET', partition, 'm' .. i)
-        all_members[i] = text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0, '' }
+        all_members[i] = text and cmsgpack.unpack(text) or epoch.follows and { '', 0, 0, 0, 0, 0, '' }
+            or { '', epoch.start, epoch.start, 0, 0, 0, '' }
     end
     return all_members[i]
 end
@@ -101,14 +107,33 @@ local function write_member(i, member)
     redis.call('HSET', partition, 'm' .. i, cmsgpack.pack(member))
 end
 
+local function has_no_host(member)
+    return member[6] == LEFT or member[6] == 0 and epoch.follows
+end
+
+-- R8: whether a host with one of the epoch's numbers may admit anything, or bring the
+-- number to another epoch.
+local function is_in_use()
+    local used_ms = math.max(hold_ms(epoch.share_ms), REPLACE_MS + TWO_STORES_MS + CALL_MS)
+    for i = 0, epoch.members - 1 do
+        local member = read_member(i)
+        if now < member[3] or not has_no_host(member) and now < member[2] + used_ms then
+            return true
+        end
+    end
+    return false
+end
+
 if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.share_ms ~= share_ms then
-    local is_other = epoch and epoch.server == server
-    if is_other and epoch.busy_until > now then
+    -- The server has kept the data of hosts with another configuration.
+    local follows = epoch and epoch.server == server
+    if follows and is_in_use() then
         return { { 'other', now, '', -1, 0, 0, 0 } }
     end
     redis.call('UNLINK', partition)
-    epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = 0,
-        old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = 0, busy_until = 0,
+    all_members = {}
+    epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = follows and 1 or 0,
+        follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
         missing = 0, reserved = 0, reserved_until = 0, names = '',
         name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
@@ -290,10 +315,10 @@ local function set_kind(member, keeps)
 end
 
 local function join(i, member)
-    local keeps = i == number_of_host and has_flag(BRING) and member[6] ~= LEFT
+    local keeps = i == number_of_host and has_flag(BRING) and not has_no_host(member)
     if keeps then
         member[3] = math.max(now, now + tonumber(ARGV[9]))
-    elseif member[6] ~= LEFT or not has_flag(FRESH) then
+    elseif not has_no_host(member) or not has_flag(FRESH) then
         member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
     end
     redis.call('HDEL', partition, 'i' .. member[1])
@@ -342,7 +367,7 @@ end
 
 -- For operators: a member that is not connected, or whose share is reserved.
 local function note(member, names)
-    local is_missing = member[6] ~= LEFT and (member[1] == '' or now >= member[2] + TIMEOUT_MS)
+    local is_missing = not has_no_host(member) and (member[1] == '' or now >= member[2] + TIMEOUT_MS)
     local reserved_until = is_missing and math.max(member[3], member[2] + held_ms) or member[3]
     if is_missing then
         epoch.missing = epoch.missing + 1
@@ -369,7 +394,6 @@ local function scan()
         if now < member[2] + TIMEOUT_MS then
             epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
         end
-        epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
     end
     epoch.names = string.sub(table.concat(names, ', '), 1, 190)
     if #parts > 0 then
@@ -388,7 +412,6 @@ local function list(i, member)
     local text = epoch.odd > 0 and redis.call('HGET', partition, 'odd') or ''
     redis.call('HSET', partition, 'odd', text .. struct.pack('>I2I6I6', i, member[3], member[2]))
     epoch.odd, is_changed = epoch.odd + 1, true
-    epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
     if now < member[2] + TIMEOUT_MS then
         epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
     end

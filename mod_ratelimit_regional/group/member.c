@@ -49,6 +49,16 @@ void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
 
 /* ---- Calls ---- */
 
+/* Whether the number is one of a group of that many hosts, with that time: a
+ * reload may have changed them. */
+static bool has_number(const rlr_member_t *member,
+                       const rlr_member_config_t *config)
+{
+    return member->number != RLR_STORE_NO_NUMBER
+        && member->members == config->members
+        && member->share_ms == config->share_ms;
+}
+
 /* Whether no store can have given the number to another host that may use its
  * share, or be settled with it. */
 static bool may_bring(const rlr_member_t *member,
@@ -57,7 +67,7 @@ static bool may_bring(const rlr_member_t *member,
     uint64_t share_ms = config->share_ms - rlr_period_drift(config->share_ms);
     uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
 
-    return member->number != RLR_STORE_NO_NUMBER && member->is_entitled
+    return has_number(member, config) && member->is_entitled
         && now_ms
         < member->confirmed_ms + (share_ms > kept_ms ? share_ms : kept_ms);
 }
@@ -145,11 +155,14 @@ static void take_time(rlr_member_t *member, const rlr_store_reply_t *reply,
 }
 
 /* The reply to a heartbeat. */
-static void confirm(rlr_member_t *member, const rlr_store_reply_t *reply,
-                    uint64_t sent_ms, uint64_t received_ms)
+static void confirm(rlr_member_t *member, const rlr_store_call_t *call,
+                    const rlr_store_reply_t *reply, uint64_t sent_ms,
+                    uint64_t received_ms)
 {
     member->was_member = true;
     member->number = reply->number;
+    member->members = call->members;
+    member->share_ms = call->share_ms;
     member->base_ms = (int64_t)received_ms + reply->base_offset_ms;
     member->joined_ms = (int64_t)received_ms + reply->joined_offset_ms;
     member->is_confirmed = true;
@@ -189,7 +202,7 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
         member->is_confirmed = false;
         return false;
     }
-    confirm(member, reply, sent_ms, received_ms);
+    confirm(member, call, reply, sent_ms, received_ms);
     return true;
 }
 
@@ -213,7 +226,7 @@ static uint64_t find_share(const rlr_member_t *member,
         from_ms = (uint64_t)base_ms;
     }
     latest_ms = from_ms > now_ms ? from_ms : now_ms;
-    if (member->number == RLR_STORE_NO_NUMBER || !member->is_entitled
+    if (!has_number(member, config) || !member->is_entitled
         || latest_ms + rlr_period_drift(share_ms)
             >= member->confirmed_ms + share_ms
         || rlr_store_share(member->number, limit.count, config->members, key)

@@ -25,6 +25,9 @@ typedef struct rlr_member_t {
     char epoch[RLR_STORE_EPOCH_BYTES];
     bool is_confirmed; /* it has answered a heartbeat */
     int number;
+    /* The configuration of the last answered heartbeat. */
+    uint32_t members;
+    uint64_t share_ms;
     bool was_member;
     bool is_reporting; /* marks must be reported before the next heartbeat */
     bool is_attesting;

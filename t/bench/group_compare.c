@@ -48,9 +48,14 @@ typedef struct compare_t {
     uint64_t granted;
     uint64_t completed;
     uint64_t left;
-    uint32_t calm; /* calls that follow the rules: all hosts in turn */
+    uint64_t other;    /* calls that were refused for their configuration */
+    uint64_t followed; /* grants in epochs that follow another configuration */
+    uint32_t config;
+    uint32_t stopping; /* calls until all hosts have left */
+    uint32_t calm;     /* calls that follow the rules: all hosts in turn */
 } compare_t;
 
+#define STOP_CALLS (2U * HOSTS)
 #define CALM_CALLS 200U
 #define CALM_MS    100U
 
@@ -98,7 +103,7 @@ static uint32_t pick_flags(compare_t *compare, const host_t *host)
 {
     uint32_t flags = host->was_member ? RLR_STORE_BRING : RLR_STORE_FRESH;
 
-    if (compare->calm > 0) {
+    if (compare->calm > 0 || compare->stopping > 0) {
         return flags | (host->is_clean ? RLR_STORE_CLEAN : 0);
     }
     if (host->is_clean && pick(compare, 50) > 0) {
@@ -142,6 +147,9 @@ static void fill_items(compare_t *compare, host_t *host,
 /* Some hosts leave, and some that are not members try to. */
 static uint32_t pick_leave(compare_t *compare)
 {
+    if (compare->stopping > 0) {
+        return compare->stopping % 2 == 1 ? RLR_STORE_LEAVE : 0;
+    }
     return compare->calm == 0 && pick(compare, 80) == 0 ? RLR_STORE_LEAVE : 0;
 }
 
@@ -155,6 +163,19 @@ static bool has_same_grants(const rlr_store_grant_t *a,
         }
     }
     return true;
+}
+
+static void count(compare_t *compare, const rlr_store_call_t *call,
+                  const rlr_store_reply_t *reply)
+{
+    compare->other += reply->status == RLR_STORE_OTHER;
+    if (reply->status != RLR_STORE_OK || call->kind != RLR_STORE_HEARTBEAT) {
+        return;
+    }
+    compare->left += (call->flags & RLR_STORE_LEAVE) != 0;
+    for (int i = 0; i < ITEMS && compare->config > 0; i++) {
+        compare->followed += reply->grants[i].granted;
+    }
 }
 
 /* Sends the call to both; false if the replies differ. */
@@ -203,6 +224,7 @@ static bool send_both(compare_t *compare, host_t *host, rlr_store_call_t *call,
         compare->granted += grants[1][i].granted;
     }
     compare->completed += replies[1].complete;
+    count(compare, call, &replies[1]);
     return same;
 }
 
@@ -231,22 +253,50 @@ static void restart_host(host_t *host)
     host->number = RLR_STORE_NO_NUMBER;
 }
 
-static bool call_once(compare_t *compare, apr_pool_t *pool)
+static uint64_t pick_host(compare_t *compare)
 {
-    uint64_t number = compare->calm > 0
+    if (compare->stopping > 0) {
+        return (compare->stopping - 1) / 2;
+    }
+    return compare->calm > 0
         ? compare->calm % MEMBERS
         : pick(compare, pick(compare, 9) ? MEMBERS : HOSTS);
+}
+
+/* The kind of the next call: 0 is hello, 1 a report. */
+static uint64_t pick_kind(compare_t *compare, const host_t *host)
+{
+    if (compare->stopping > 0) {
+        return compare->stopping % 2 == 1 ? 2 : 0;
+    }
+    if (compare->calm > 0) {
+        return host->is_greeted ? 2 : 0;
+    }
+    return pick(compare, 12);
+}
+
+/* The group's, and now and then another one. */
+static void set_config(compare_t *compare, rlr_store_call_t *call)
+{
+    bool is_wrong = compare->calm == 0 && compare->stopping == 0
+        && pick(compare, 100) == 0;
+
+    call->members = MEMBERS - (compare->config + is_wrong) % 2;
+    call->share_ms = (compare->config + is_wrong) % 3 == 2 ? 5000 : 30000;
+}
+
+static bool call_once(compare_t *compare, apr_pool_t *pool)
+{
+    uint64_t number = pick_host(compare);
     host_t *host = &compare->hosts[number];
     int64_t now = (int64_t)compare->now_ms;
     rlr_store_item_t items[ITEMS];
     rlr_store_mark_t mark = {{0}, 2, 4000};
     rlr_store_reply_t reply;
-    uint64_t kind = pick(compare, 12);
+    uint64_t kind = pick_kind(compare, host);
     rlr_store_call_t call = {
         .kind = RLR_STORE_HEARTBEAT,
         .latest_ms = compare->now_ms + 200,
-        .members = MEMBERS,
-        .share_ms = 30000,
         .number = host->number,
         .base_offset_ms = host->base - now,
         .joined_offset_ms = host->joined - now,
@@ -257,16 +307,15 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     memcpy(call.id, host->id, sizeof(call.id));
     call.flags = pick_flags(compare, host) | pick_leave(compare);
     fill_items(compare, host, items);
-    if (compare->calm > 0) {
-        kind = host->is_greeted ? 2 : 0;
-    }
+    set_config(compare, &call);
     if (kind <= 1) {
         call.kind = kind == 0 ? RLR_STORE_HELLO : RLR_STORE_REPORT;
         call.item_count = 0;
         call.marks = &mark;
         call.mark_count = kind == 1;
     }
-    if (compare->calm == 0 && pick(compare, 30) == 0) {
+    if (compare->calm == 0 && compare->stopping == 0
+        && pick(compare, 30) == 0) {
         call.latest_ms = compare->now_ms - 1;
     }
     if (!send_both(compare, host, &call, &reply, pool)) {
@@ -275,11 +324,12 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     learn(compare, host, &call, &reply);
     host->is_greeted = true;
     if ((call.flags & RLR_STORE_LEAVE) != 0 && pick(compare, 4) > 0) {
-        compare->left += call.kind == RLR_STORE_HEARTBEAT
-            && reply.status == RLR_STORE_OK;
         restart_host(host);
     }
     compare->calm -= compare->calm > 0;
+    if (compare->stopping > 0 && --compare->stopping == 0) {
+        compare->config++;
+    }
     return true;
 }
 
@@ -297,10 +347,10 @@ static void pass(compare_t *compare)
     uint64_t event = pick(compare, 3000);
     char command[64];
 
-    compare->now_ms += compare->calm > 0
+    compare->now_ms += compare->calm > 0 || compare->stopping > 0
         ? CALM_MS
         : pick(compare, most[pick(compare, 7)]);
-    if (compare->calm > 0) {
+    if (compare->calm > 0 || compare->stopping > 0) {
         event = UINT64_MAX;
     }
     if (event < 10 && pick(compare, 3) == 0) {
@@ -322,6 +372,9 @@ static void pass(compare_t *compare)
         }
         lose(compare);
         compare->calm = CALM_CALLS;
+    }
+    if (event >= 8 && event <= 10) {
+        compare->stopping = STOP_CALLS;
     }
     snprintf(command, sizeof(command), "SET clock %" PRIu64, compare->now_ms);
     run(compare, command);
@@ -356,8 +409,11 @@ int main(int argc, char **argv)
         apr_pool_clear(pool);
     }
     printf("%" PRIu64 " of %" PRIu64 " calls agree, %" PRIu64
-           " granted, %" PRIu64 " in complete epochs, %" PRIu64 " left\n",
-           i, calls, compare.granted, compare.completed, compare.left);
+           " granted, %" PRIu64 " in complete epochs, %" PRIu64
+           " left, %" PRIu64 " refused, %" PRIu64
+           " granted after changes of the configuration\n",
+           i, calls, compare.granted, compare.completed, compare.left,
+           compare.other, compare.followed);
     group_store_drop(compare.store);
     redisFree(compare.redis);
     apr_terminate();

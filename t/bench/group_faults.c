@@ -269,6 +269,15 @@ void sim_fault(sim_t *sim, event_t event)
     case EVENT_LEAVE:
         leave(sim, host);
         break;
+    case EVENT_CHANGE:
+        sim->changes++;
+        for (uint32_t i = 0; i < sim->host_count; i++) {
+            stop_host(sim, &sim->hosts[i]);
+        }
+        sim_push(
+            sim,
+            (event_t){.us = sim->us + sim->change_us, .kind = EVENT_CHANGE});
+        break;
     default:
         break;
     }

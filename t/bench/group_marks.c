@@ -123,6 +123,15 @@ int64_t group_marks_wait(const group_entry_t *entry, group_part_t *parts,
     return -1;
 }
 
+void group_marks_close(group_entry_t *entry, uint64_t tag, uint32_t used)
+{
+    for (uint32_t i = 0; tag != 0 && i < entry->count; i++) {
+        if (entry->marks[i].tag == tag && entry->marks[i].amount > used) {
+            entry->marks[i].amount = used;
+        }
+    }
+}
+
 void group_marks_drop(group_marks_t *marks)
 {
     for (uint32_t i = 0; i < GROUP_BUCKETS; i++) {

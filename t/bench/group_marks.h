@@ -32,6 +32,13 @@ group_entry_t *group_marks_find(group_marks_t *marks, int64_t now,
 void group_marks_add(group_entry_t *entry, int64_t expires, uint32_t amount,
                      uint64_t tag);
 int64_t group_marks_sum(const group_entry_t *entry);
+/* A lease has ended, of which as many admissions were used; tag 0: none. */
+void group_marks_close(group_entry_t *entry, uint64_t tag, uint32_t used);
+
+static inline int64_t max_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* A part of the limit that becomes free. */
 typedef struct group_part_t {

@@ -6,6 +6,7 @@
 #include "../../mod_ratelimit_regional/counter/window_rebuild.h"
 #include "../../mod_ratelimit_regional/group/lease.h"
 #include "../../mod_ratelimit_regional/group/member.h"
+#include "group_log.h"
 #include "group_store.h"
 
 #define HOST_BUCKETS 4096U
@@ -21,7 +22,8 @@ enum event_kind {
     EVENT_MOVE,
     EVENT_RETIRE,
     EVENT_STOP,
-    EVENT_LEAVE
+    EVENT_LEAVE,
+    EVENT_CHANGE
 };
 
 typedef struct call_t {
@@ -81,17 +83,6 @@ typedef struct host_t {
     uint64_t slow_us; /* added to every way */
 } host_t;
 
-typedef struct sim_entry_t {
-    uint32_t key;
-    uint64_t us;
-} sim_entry_t;
-
-typedef struct sim_log_t {
-    sim_entry_t *entries;
-    uint64_t count;
-    uint64_t room;
-} sim_log_t;
-
 typedef struct sim_t {
     uint64_t us;
     host_t *hosts;
@@ -103,6 +94,8 @@ typedef struct sim_t {
     uint64_t fault_us; /* between faults, on average; 0: none */
     uint64_t stop_us;  /* between stops of hosts */
     uint32_t stops;
+    uint64_t change_us; /* between changes of the configuration */
+    uint32_t changes;
     group_store_t *servers[2];
     bool is_down[2];
     uint32_t master;
@@ -142,9 +135,7 @@ void sim_release(call_t *call);
 void sim_fault(sim_t *sim, event_t event);
 void sim_add_marks(host_t *host, call_t *call, uint64_t now_ms);
 
-/* group_log.c: exact logs. */
-void sim_log_add(sim_log_t *log, uint32_t key, uint64_t us);
-/* Returns the admissions beyond a limit; sets sim->wrongful. */
+/* Of group_log.c: returns the admissions beyond a limit; sets sim->wrongful. */
 uint64_t sim_log_check(sim_t *sim);
 
 #endif

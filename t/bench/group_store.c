@@ -36,11 +36,11 @@ struct group_store_t {
     uint32_t members;
     int64_t share_ms;
     bool complete;
+    bool follows; /* hosts with another configuration, which have ended */
     bool old;
     int64_t scan;
     int64_t ready; /* 0: not all members have attested */
     int64_t known;
-    int64_t busy_until;
     uint32_t odd_count;
     uint32_t odd[MEMBERS_MAX];
     record_t odd_records[MEMBERS_MAX];
@@ -90,7 +90,33 @@ static int64_t get_held(const group_store_t *store)
         + RLR_PERIOD_TWO_STORES_MS;
 }
 
-static void begin_epoch(group_store_t *store, const rlr_store_call_t *call)
+static bool has_no_host(const group_store_t *store, const record_t *record)
+{
+    return record->kind == LEFT || (record->kind == EMPTY && store->follows);
+}
+
+/* Whether one of the numbers has not ended (R8). */
+static bool is_in_use(const group_store_t *store)
+{
+    int64_t used_ms = max_of(get_held(store),
+                             RLR_PERIOD_REPLACE_MS + RLR_PERIOD_TWO_STORES_MS
+                                 + RLR_PERIOD_CALL_MS);
+
+    for (uint32_t i = 0; i < store->members; i++) {
+        const record_t *record = &store->records[i];
+
+        if (store->now < record->base
+            || (!has_no_host(store, record)
+                && store->now < record->heartbeat + used_ms)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* follows: all hosts with the former configuration have ended. */
+static void begin_epoch(group_store_t *store, const rlr_store_call_t *call,
+                        bool follows)
 {
     static uint32_t number;
     bool had_data = store->exists;
@@ -103,14 +129,14 @@ static void begin_epoch(group_store_t *store, const rlr_store_call_t *call)
     store->start = store->now;
     store->members = call->members;
     store->share_ms = (int64_t)call->share_ms;
-    store->complete = false;
+    store->complete = follows;
+    store->follows = follows;
     store->old = had_data;
     store->scan = 0;
     store->ready = 0;
-    store->known = 0;
-    store->busy_until = 0;
+    store->known = follows ? store->now : 0;
     store->odd_count = 0;
-    for (uint32_t i = 0; i < MEMBERS_MAX; i++) {
+    for (uint32_t i = 0; i < MEMBERS_MAX && !follows; i++) {
         store->records[i].heartbeat = store->now;
         store->records[i].base = store->now;
     }
@@ -160,11 +186,6 @@ static int find_number(const group_store_t *store, const rlr_store_call_t *call)
     return unused >= 0 ? unused : timed_out;
 }
 
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The kind of a member whose previous heartbeat was not with this epoch. */
 static void set_kind(group_store_t *store, record_t *record,
                      const rlr_store_call_t *call, bool keeps)
@@ -184,13 +205,14 @@ static void set_kind(group_store_t *store, record_t *record,
 static void join(group_store_t *store, int number, const rlr_store_call_t *call)
 {
     record_t *record = &store->records[number];
-    bool keeps = number == call->number && record->kind != LEFT
+    bool had_left = has_no_host(store, record);
+    bool keeps = number == call->number && !had_left
         && (call->flags & RLR_STORE_BRING) != 0;
 
     if (keeps) {
         record->base = max_of(store->now, store->now + call->base_offset_ms);
     }
-    else if (record->kind != LEFT || (call->flags & RLR_STORE_FRESH) == 0) {
+    else if (!had_left || (call->flags & RLR_STORE_FRESH) == 0) {
         record->base = max_of(
             max_of(record->base, record->heartbeat + get_held(store)),
             store->now + RLR_PERIOD_TWO_STORES_MS + RLR_PERIOD_CALL_MS);
@@ -213,22 +235,17 @@ static bool is_ready(const group_store_t *store)
     return kind == ATTESTED || (kind == NEW && !store->old);
 }
 
-/* Whether no other epoch can have granted anything since then. */
-static bool is_confirmed(const group_store_t *store)
-{
-    for (uint32_t i = 0; i < store->members; i++) {
-        if (store->records[i].heartbeat
-            < store->ready + RLR_PERIOD_TIMEOUT_MS + 2 * RLR_PERIOD_CALL_MS) {
-            return false;
-        }
-    }
-    return true;
-}
-
+/* Completes the epoch if no other one can have granted anything since it was
+ * ready. */
 static bool complete(group_store_t *store)
 {
-    if (store->ready == 0 || !is_confirmed(store)) {
-        return false;
+    int64_t from = store->ready + RLR_PERIOD_TIMEOUT_MS
+        + RLR_PERIOD_CALL_MS * 2;
+
+    for (uint32_t i = 0; i < store->members; i++) {
+        if (store->ready == 0 || store->records[i].heartbeat < from) {
+            return false;
+        }
     }
     for (uint32_t i = 0; i < store->members; i++) {
         record_t *record = &store->records[i];
@@ -272,8 +289,6 @@ static void scan(group_store_t *store)
         if (store->now < timed_out && timed_out < store->scan) {
             store->scan = timed_out;
         }
-        store->busy_until = max_of(store->busy_until,
-                                   record->heartbeat + get_held(store));
     }
 }
 
@@ -371,16 +386,6 @@ static int64_t wait_for_epoch(const group_store_t *store, int64_t wait,
     return wait < at ? wait : at;
 }
 
-static void close_lease(group_entry_t *entry, const rlr_store_item_t *item)
-{
-    for (uint32_t i = 0; i < entry->count; i++) {
-        if (item->closed_tag != 0 && entry->marks[i].tag == item->closed_tag
-            && entry->marks[i].amount > item->closed_used) {
-            entry->marks[i].amount = item->closed_used;
-        }
-    }
-}
-
 static void grant(group_store_t *store, const rlr_store_item_t *item,
                   rlr_store_grant_t *out)
 {
@@ -397,7 +402,7 @@ static void grant(group_store_t *store, const rlr_store_item_t *item,
     int64_t most;
     int64_t free_now;
 
-    close_lease(entry, item);
+    group_marks_close(entry, item->closed_tag, item->closed_used);
     left = (int64_t)item->limit.count - group_marks_sum(entry)
         - reserve(parts, &count, store, item);
     free_now = known > 0 ? 0 : left;
@@ -461,7 +466,17 @@ void group_store_call(group_store_t *store, uint64_t us,
     reply->base_offset_ms = 0;
     reply->joined_offset_ms = 0;
     if (!store->exists || store->made_by != store->server) {
-        begin_epoch(store, call);
+        begin_epoch(store, call, false);
+    }
+    else if (store->members != call->members
+             || store->share_ms != (int64_t)call->share_ms) {
+        if (is_in_use(store)) {
+            reply->status = RLR_STORE_OTHER;
+            reply->complete = false;
+            memset(reply->epoch, 0, sizeof(reply->epoch));
+            return;
+        }
+        begin_epoch(store, call, true);
     }
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
     reply->complete = store->complete;

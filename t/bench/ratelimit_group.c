@@ -9,11 +9,13 @@
  * over-admissions, which must be 0, wrongful refusals, calls and memory.
  *
  *   ratelimit_group [hosts=4] [keys=1000] [seconds=60] [rate=2000] [seed=1]
- *                    [faults=10] [stops=0] [share=3600] [from=6]
+ *                    [faults=10] [stops=0] [share=3600] [from=6] [changes=...]
  *
  * faults is the number of seconds between two of them, 0 for none, stops that
- * between two orderly stops of a host, share is RateLimitStoreShareTime, and
- * from is the second of the first request.
+ * between two orderly stops of a host, share is RateLimitStoreShareTime, from
+ * is the second of the first request, and changes is the number of seconds
+ * between two changes of RateLimitStoreHosts and RateLimitStoreShareTime: all
+ * hosts stop in order, and start with other values.
  */
 #include "group_sim.h"
 
@@ -87,8 +89,8 @@ void sim_start_host(sim_t *sim, host_t *host)
 {
     drop_keys(host);
     rlr_member_init(&host->member);
-    host->config.members = sim->host_count;
-    host->config.share_ms = sim->share_ms;
+    host->config.members = sim->host_count + sim->changes % 2;
+    host->config.share_ms = sim->share_ms / (1 + sim->changes % 3);
     for (int i = 0; i < RLR_STORE_ID_BYTES; i++) {
         host->config.id[i] = (unsigned char)sim_random(sim);
     }
@@ -193,9 +195,8 @@ static void take_grant(sim_t *sim, host_t *host, call_t *call,
     group_key_t *key = find_key(host, call->key);
     uint32_t admitted = rlr_lease_grant(&key->lease, &call->item, &call->grant,
                                         call->sent_ms, received_ms);
-    bool is_late = sim->us > call->waiting_since_us + TIMEOUT_US;
 
-    if (is_late) {
+    if (sim->us > call->waiting_since_us + TIMEOUT_US) {
         admitted = 0;
     }
     for (uint32_t i = 0; i < admitted; i++) {
@@ -394,6 +395,7 @@ static void run(sim_t *sim, uint64_t from_us, uint64_t end_us)
     if (sim->stop_us > 0) {
         sim_push(sim, (event_t){.us = from_us, .kind = EVENT_STOP});
     }
+    sim_push(sim, (event_t){.us = sim->change_us, .kind = EVENT_CHANGE});
     while (sim->us < end_us) {
         event_t event = sim_pop(sim);
         host_t *host = &sim->hosts[event.host];
@@ -463,6 +465,7 @@ int main(int argc, char **argv)
         .seed = read_option(argc, argv, "seed", 1) * 0x9e3779b97f4a7c15U,
         .fault_us = read_option(argc, argv, "faults", 10) * 1000000,
         .stop_us = read_option(argc, argv, "stops", 0) * 1000000,
+        .change_us = read_option(argc, argv, "changes", 1000000000) * 1000000,
     };
     uint64_t keys;
     uint64_t marks;

@@ -52,6 +52,16 @@ my $stops = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', 'stops=3'
 is $stops->{over}, 0, 'hosts that stop and start in turn: never more than N in any T';
 cmp_ok $stops->{wrongful}, '<', 8, 'hosts that stop and start in turn: the others, and they themselves, go on at once';
 
+my ($changed, @over_changed) = (0);
+for my $seed (1 .. 8) {
+    my $result = simulate("seed=$seed", 'seconds=600', 'rate=200', 'changes=45', 'faults=' . (0, 20)[ $seed % 2 ],
+        'share=' . (20, 3600)[ $seed / 4 % 2 ]);
+    push @over_changed, $result->{text} if $result->{over} > 0;
+    $changed += $result->{admitted} if $seed % 2 == 0;
+}
+is "@over_changed", '', 'all hosts stop and start with another configuration, through faults: never more than N in any T';
+cmp_ok $changed, '>', 100_000, 'hosts that were started with another configuration admit requests';
+
 my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
 cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';
 

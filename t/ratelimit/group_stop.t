@@ -2,7 +2,7 @@
 # Hosts that stop in order, and start again, one after the other: the region goes on at once.
 use strict;
 use warnings;
-use AgentTest::Env qw(slurp);
+use AgentTest::Env qw(slurp write_file);
 use AgentTest::Wait;
 use RateLimitTest;
 use GroupTest;
@@ -80,6 +80,23 @@ is scalar(() = log_of($hosts[2]) =~ /RLR0120/g), 4, 'httpd -X leaves the store t
 admit(0, '/hour', 'single', 4);
 admit(1, '/hour', 'single', 4);
 pass 'the others admit N, when httpd -X has left';
+
+# --- Another number of hosts ----------------------------------------------------------------
+
+$_->stop for @hosts[0, 1];
+for my $host (@hosts[0, 1]) {
+    write_file($host->{conf}, slurp($host->{conf}) =~ s/RateLimitStoreHosts 3/RateLimitStoreHosts 2/r);
+    $host->start;
+}
+my $two = GroupTest->new(store => $region->{redis}, servers => [ @hosts[0, 1] ]);
+$two->settle;
+is $two->send(0, '/hour', 'changed'), 0, 'nothing is admitted at first after a change of RateLimitStoreHosts';
+cmp_ok $two->{last}{headers}{'retry-after'}, '<=', 3601, 'the wait after a change of RateLimitStoreHosts is the interval';
+$two->age;
+admit(0, '/hour', 'changed', 5);
+admit(1, '/hour', 'changed', 4);
+pass 'all hosts have stopped and started with another RateLimitStoreHosts: they admit N after the interval';
+unlike log_of($_), qr/RLR0121/, 'hosts that start after all others have left are not refused' for @hosts[0, 1];
 
 # --- Without the store ---------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ typedef struct case_t {
     uint64_t tag;
     rlr_limit_t limit;
     int64_t wait_ms; /* of the last call */
+    rlr_store_status_t status;
 } case_t;
 
 static void start_host(case_t *test, int i)
@@ -66,6 +67,7 @@ static uint32_t call(case_t *test, int i, uint32_t wanted, uint32_t flags)
         rlr_member_reported(&host->member, host->member.generation);
     }
     test->wait_ms = grant.wait_ms;
+    test->status = reply.status;
     return grant.granted;
 }
 
@@ -272,6 +274,117 @@ static void a_call_of_a_host_that_has_left_is_not_executed(void **state)
     end(&test);
 }
 
+/* Host i leaves; another one is started in a group of two hosts. */
+static void change_host(case_t *test, int i)
+{
+    call(test, i, 0, RLR_STORE_LEAVE);
+    start_host(test, i);
+    test->hosts[i].config.members = 2;
+}
+
+static void hosts_of_another_configuration_are_refused_until_all_have_left(
+    void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(call(&test, 2, 9, 0), 9);
+    change_host(&test, 0);
+    change_host(&test, 1);
+    pass(&test, 2000, 7);
+    call(&test, 0, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OTHER);
+    change_host(&test, 2);
+    call(&test, 0, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OK);
+    end(&test);
+}
+
+static void a_changed_configuration_admits_after_the_interval(void **state)
+{
+    case_t test;
+    uint64_t until_ms;
+
+    begin(&test);
+    assert_int_equal(call(&test, 2, 9, 0), 9);
+    for (int i = 0; i < HOSTS; i++) {
+        change_host(&test, i);
+    }
+    call(&test, 0, 0, 0);
+    until_ms = test.now_ms + rlr_period_lease(nine.interval_sec)
+        + nine.interval_sec * 1000;
+    assert_int_equal(call(&test, 0, 1, 0), 0);
+    assert_int_equal(test.wait_ms, until_ms - test.now_ms);
+    while (test.now_ms < until_ms - 100) {
+        pass(&test, 100, 3);
+    }
+    test.now_ms = until_ms - 1;
+    assert_int_equal(call(&test, 0, 9, 0), 0);
+    test.now_ms = until_ms;
+    /* Nothing is reserved, although the second host is not there yet. */
+    assert_int_equal(call(&test, 0, 9, 0), 9);
+    end(&test);
+}
+
+/* Host 0 may admit the share of the number that host 1 has had after it. */
+static void a_changed_configuration_waits_for_an_earlier_host(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    pass(&test, 277000, 5);
+    start_host(&test, 1);
+    pass(&test, 61000, 4);
+    pass(&test, 80000, 6);
+    assert_int_equal(test.hosts[1].member.number, 0);
+    call(&test, 2, 0, RLR_STORE_LEAVE);
+    change_host(&test, 1);
+    assert_int_equal(local(&test, 0), 3);
+    call(&test, 1, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OTHER);
+    test.now_ms += 200000;
+    assert_int_equal(local(&test, 0), 0);
+    call(&test, 1, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OK);
+    end(&test);
+}
+
+static void a_changed_configuration_waits_for_a_host_that_was_killed(
+    void **state)
+{
+    case_t test;
+    uint64_t killed_ms;
+
+    begin(&test);
+    killed_ms = test.now_ms;
+    pass(&test, 2000, 6);
+    call(&test, 2, 0, RLR_STORE_LEAVE);
+    change_host(&test, 1);
+    test.now_ms = killed_ms + 200000;
+    call(&test, 1, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OTHER);
+    test.now_ms = killed_ms + 263000;
+    call(&test, 1, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OK);
+    end(&test);
+}
+
+/* Its share of the other group is not a part of this one's limit. */
+static void a_reload_with_another_configuration_ends_the_share(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    pass(&test, 40000, 5);
+    assert_int_equal(local(&test, 1), 3);
+    test.hosts[1].config.members = 2;
+    assert_int_equal(local(&test, 1), 0);
+    test.hosts[1].config.members = 3;
+    test.hosts[1].config.share_ms *= 2;
+    assert_int_equal(local(&test, 1), 0);
+    end(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +397,12 @@ int main(void)
         CHECK_TEST(a_host_that_is_not_new_waits_for_the_number),
         CHECK_TEST(the_share_that_a_host_has_used_before_it_left_counts),
         CHECK_TEST(a_call_of_a_host_that_has_left_is_not_executed),
+        CHECK_TEST(
+            hosts_of_another_configuration_are_refused_until_all_have_left),
+        CHECK_TEST(a_changed_configuration_admits_after_the_interval),
+        CHECK_TEST(a_changed_configuration_waits_for_an_earlier_host),
+        CHECK_TEST(a_changed_configuration_waits_for_a_host_that_was_killed),
+        CHECK_TEST(a_reload_with_another_configuration_ends_the_share),
     };
 
     return CHECK_RUN(tests);
