@@ -301,8 +301,8 @@ static const char *get_refusal(const rlr_store_reply_t *reply)
         return "as many hosts as RateLimitStoreHosts use it, some until a "
                "minute after their end";
     case RLR_STORE_OTHER:
-        return "hosts with another RateLimitStoreHosts or "
-               "RateLimitStoreShareTime use it";
+        return "hosts with another RateLimitStoreHosts, "
+               "RateLimitStoreShareTime or RateLimitStoreFailure use it";
     default:
         return NULL;
     }

@@ -220,7 +220,7 @@ static apr_status_t leave(void *data)
                                      "%s; in the others the share of this host "
                                      "is reserved for %u s",
                      left, members, error != NULL ? error : "a lock is held",
-                     (unsigned)(end->group->config->share_ms / 1000 + 60));
+                     (unsigned)(end->group->member.share_ms / 1000 + 60));
     }
     else if (members > 0) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, end->server,

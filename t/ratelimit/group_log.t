@@ -71,9 +71,20 @@ $pair[0]->start;
 logged($pair[0], qr/RLR0122: 1 of 2 hosts are not connected to the store \(names: \Q$name\E\); it reserves the shares of 1, for up to 36\d\d s/,
     'a host that is started says which one was killed, and until when its share is reserved');
 
+# --- Another configuration -------------------------------------------------------------------
+
+my $closed = start(2, "RateLimitStoreFailure closed\n");
+logged($closed, qr/RLR0121: the store refuses this host: hosts with another RateLimitStoreHosts, RateLimitStoreShareTime or RateLimitStoreFailure use it;/,
+    'the log of a host with another RateLimitStoreFailure names the directive');
+$pair[0]->stop;
+$redis->run('FLUSHALL');
+logged($closed, qr/RLR0122: 1 of 2/, 'a host with another RateLimitStoreFailure takes part when the store has no data of the others');
+$redis->stop;
+$closed->stop;
+logged($closed, qr/RLR0119: .* the share of this host is reserved for 60 s/, 'without a share of its own the number of a host is reserved for a minute');
+
 # --- Started without the store ---------------------------------------------------------------
 
-$redis->stop;
 my $late = start(2);
 logged($late, qr/RLR0115: the store does not answer: connect: .*; this host has not been connected to it since its start: it has no share, and refuses all/,
     'the log of a host that is started while the store is away says that it refuses all');
