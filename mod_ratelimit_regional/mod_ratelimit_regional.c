@@ -183,6 +183,26 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
     return OK;
 }
 
+/* The longest interval of all rules that are enforced. */
+static uint32_t find_longest(server_rec *server)
+{
+    uint32_t longest_sec = 0;
+
+    for (; server != NULL; server = server->next) {
+        const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
+
+        for (int i = 0; vhost != NULL && i < vhost->rules->nelts; i++) {
+            rlr_limit_t limit = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t)
+                                    .quota.limit;
+
+            if (limit.interval_sec > longest_sec) {
+                longest_sec = limit.interval_sec;
+            }
+        }
+    }
+    return longest_sec;
+}
+
 /* Without memory for it the counters would be those of one host. */
 static int open_store(server_rec *server, apr_pool_t *pconf)
 {
@@ -199,8 +219,9 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     region = apr_palloc(pconf, sizeof(*region));
-    rlr_group_init(region, &global->store, &ledger,
-                   rlr_dump_store_rules(global, pconf));
+    rlr_group_init(region, &global->store, &ledger);
+    region->rules = rlr_dump_store_rules(global, pconf);
+    region->longest_sec = find_longest(server);
     rlr_vhost_set_store(server, region);
     rlr_worker_leave_at_end(region, server, pconf);
     return OK;

@@ -88,10 +88,27 @@ void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
                            rlr_table_decision_t *decision)
 {
     unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_table_request_t local = *request;
+    uint32_t wait_ms;
 
     memset(decision, 0, sizeof(*decision));
     rlr_group_key(key, row, request->identity, request->identity_length);
-    rlr_group_peek(vhost->store, key, request->limit, &decision->window);
+    if (rlr_group_peek(vhost->store, key, request->limit, &decision->window)) {
+        return;
+    }
+    if (vhost->store->config->failure == RLR_FAILURE_OPEN) {
+        rlr_table_peek(vhost->table, request, &rlr_clock_monotonic, decision);
+        return;
+    }
+    local.limit.count = rlr_group_peek_share(vhost->store, key, request->limit,
+                                             &wait_ms);
+    if (local.limit.count == 0) {
+        refuse(decision, wait_ms);
+        return;
+    }
+    local.limit.interval_sec = rlr_period_local_sec(
+        request->limit.interval_sec);
+    rlr_table_peek(vhost->table, &local, &rlr_clock_monotonic, decision);
 }
 
 bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,

@@ -17,7 +17,8 @@
 --   publish   the host's rules, or nothing
 --   read
 -- Reply: {status, time, epoch, number, base - time, complete, joined - time, and of a heartbeat: missing
--- hosts, reserved shares, milliseconds until none is, names}, and for each item of a
+-- hosts, reserved shares, milliseconds until none is, names, milliseconds since the start of the
+-- group: -1 none is known, 0 not all hosts are there}, and for each item of a
 -- heartbeat {granted, milliseconds until one is free, not granted, milliseconds until a
 -- mark expires}; of read {milliseconds since it was sent, name, text}.
 
@@ -601,11 +602,19 @@ local function grant(at)
         marks[1] and marks[1][1] - now or 0 }
 end
 
+-- Nothing is granted of a key until its interval has passed since then.
+local function time_since_start()
+    if epoch.known > 0 then
+        return now - epoch.known
+    end
+    return epoch.complete == 0 and epoch.ready == 0 and epoch.reserved == members and 0 or -1
+end
+
 -- An epoch that is about to be complete is not worth a warning.
 local is_short = epoch.complete == 0 and epoch.ready > 0
 local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joined - now,
     is_short and 0 or epoch.missing, is_short and 0 or epoch.reserved, math.max(0, epoch.reserved_until - now),
-    epoch.names } }
+    epoch.names, time_since_start() } }
 for at = 12, #ARGV, 8 do
     reply[#reply + 1] = grant(at)
 end

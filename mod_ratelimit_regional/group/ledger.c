@@ -14,6 +14,8 @@
 #define WAYS 8U
 /* Locks of leases, per partition. */
 #define STRIPES 16U
+/* The longest time between the starts of two partitions. */
+#define START_MS 10000U
 
 typedef struct lock_t {
     pthread_mutex_t mutex;
@@ -34,6 +36,7 @@ struct rlr_ledger_memory_t {
     unsigned char id[RLR_STORE_ID_BYTES];
     uint32_t sets; /* per partition */
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
+    _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     set_t all_sets[];
@@ -106,6 +109,16 @@ bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
 
     return (warned_ms == 0 || now_ms >= warned_ms + 60000)
         && atomic_compare_exchange_strong(at, &warned_ms, now_ms);
+}
+
+bool rlr_ledger_is_new_start(const rlr_ledger_t *ledger, uint64_t at_ms)
+{
+    _Atomic uint64_t *at = &ledger->memory->started_ms;
+    uint64_t before = atomic_load(at);
+
+    /* Partitions start within some seconds. */
+    return at_ms > before + START_MS
+        && atomic_compare_exchange_strong(at, &before, at_ms);
 }
 
 rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger)
@@ -181,6 +194,7 @@ void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
                        const rlr_ledger_t *ledger, uint64_t now_ms)
 {
     memset(summary, 0, sizeof(*summary));
+    summary->started_ms = -1;
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
         const rlr_ledger_state_t *state = rlr_ledger_lock(ledger, i, now_ms);
         const rlr_store_absent_t *absent;
@@ -199,6 +213,11 @@ void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
             && (absent->missing > summary->absent.missing
                 || absent->reserved > summary->absent.reserved)) {
             summary->absent = *absent;
+        }
+        if (state->member.is_confirmed && absent->started_ms >= 0
+            && (summary->started_ms < 0
+                || absent->started_ms < summary->started_ms)) {
+            summary->started_ms = absent->started_ms;
         }
         rlr_ledger_unlock(ledger, i);
     }

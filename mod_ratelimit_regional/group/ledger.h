@@ -48,6 +48,9 @@ typedef enum rlr_ledger_warning_t {
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
                       uint64_t now_ms);
 
+/* Whether the start of the group at that time has not been logged. */
+bool rlr_ledger_is_new_start(const rlr_ledger_t *ledger, uint64_t at_ms);
+
 /* The numbers of this host. */
 rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger);
 
@@ -102,6 +105,7 @@ typedef struct rlr_ledger_summary_t {
     uint32_t starting;  /* never connected to the store */
     bool is_refused;    /* the store has no number for it */
     rlr_store_absent_t absent;
+    int64_t started_ms; /* the latest start; -1: none is known */
 } rlr_ledger_summary_t;
 
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,

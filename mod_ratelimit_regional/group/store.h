@@ -109,6 +109,10 @@ typedef struct rlr_store_absent_t {
     uint32_t reserved; /* shares */
     uint64_t reserved_ms;
     char names[RLR_STORE_NAMES_BYTES]; /* of missing hosts that were there */
+    /* How long ago the group has started: nothing is granted of a key until its
+     * interval has passed since then. 0: not all hosts are there; -1: no start
+     * is known. */
+    int64_t started_ms;
 } rlr_store_absent_t;
 
 /* The rules of a host, as it has sent them. */

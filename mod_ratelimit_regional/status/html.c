@@ -241,6 +241,17 @@ static void print_absent(request_rec *r, const rlr_status_store_t *store)
                absent->reserved_ms / 1000);
 }
 
+static void print_start(request_rec *r, const rlr_status_store_t *store)
+{
+    if (store->starting_ms > 0) {
+        ap_rprintf(r,
+                   "<p class=bad>The hosts have just started: nothing is "
+                   "admitted under a rule until its interval has passed, under "
+                   "the longest for %" APR_UINT64_T_FMT " s more.</p>\n",
+                   (store->starting_ms + 999) / 1000);
+    }
+}
+
 static void print_store(request_rec *r, const rlr_status_t *status)
 {
     const rlr_status_store_t *store = status->store;
@@ -266,6 +277,7 @@ static void print_store(request_rec *r, const rlr_status_t *status)
                "");
     print_tile(r, "errors", atomic_load(&store->stats->errors), "");
     ap_rputs("</div>\n", r);
+    print_start(r, store);
     print_absent(r, store);
     print_store_requests(r, status);
 }

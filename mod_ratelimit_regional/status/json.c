@@ -87,22 +87,23 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
     }
     absent = &store->summary.absent;
     us = atomic_load(&store->stats->round_us);
-    ap_rprintf(r,
-               "{\"host\":%s,\"state\":\"%s\",\"hosts\":%u,"
-               "\"partitions\":%u,\"connected\":%u,"
-               "\"missing_hosts\":%u,\"missing_names\":%s,"
-               "\"reserved_shares\":%u,\"reserved_ms\":%" APR_UINT64_T_FMT
-               ",\"leases\":%u,\"leased_requests\":%" APR_UINT64_T_FMT
-               ",\"round_trips\":%" APR_UINT64_T_FMT
-               ",\"round_trips_us\":%" APR_UINT64_T_FMT
-               ",\"errors\":%" APR_UINT64_T_FMT "}",
-               rlr_json_quote(store->host, r->pool),
-               rlr_status_describe_store(store), store->hosts,
-               RLR_LEDGER_PARTITIONS, store->summary.connected, absent->missing,
-               rlr_json_quote(absent->names, r->pool), absent->reserved,
-               absent->reserved_ms, store->leases.keys, store->leases.left,
-               rlr_stats_rounds(store->stats), us,
-               atomic_load(&store->stats->errors));
+    ap_rprintf(
+        r,
+        "{\"host\":%s,\"state\":\"%s\",\"hosts\":%u,"
+        "\"partitions\":%u,\"connected\":%u,"
+        "\"starting_ms\":%" APR_UINT64_T_FMT ","
+        "\"missing_hosts\":%u,\"missing_names\":%s,"
+        "\"reserved_shares\":%u,\"reserved_ms\":%" APR_UINT64_T_FMT
+        ",\"leases\":%u,\"leased_requests\":%" APR_UINT64_T_FMT
+        ",\"round_trips\":%" APR_UINT64_T_FMT
+        ",\"round_trips_us\":%" APR_UINT64_T_FMT
+        ",\"errors\":%" APR_UINT64_T_FMT "}",
+        rlr_json_quote(store->host, r->pool), rlr_status_describe_store(store),
+        store->hosts, RLR_LEDGER_PARTITIONS, store->summary.connected,
+        store->starting_ms, absent->missing,
+        rlr_json_quote(absent->names, r->pool), absent->reserved,
+        absent->reserved_ms, store->leases.keys, store->leases.left,
+        rlr_stats_rounds(store->stats), us, atomic_load(&store->stats->errors));
 }
 
 static void print_region(request_rec *r, const rlr_status_region_t *region)

@@ -105,6 +105,7 @@ static const rlr_status_store_t *collect_store(const rlr_group_t *store,
     status->hosts = store->member.members;
     status->stats = rlr_ledger_stats(&store->ledger);
     rlr_ledger_sum_up(&status->summary, &store->ledger, now.ceil_ms);
+    rlr_group_is_starting(store, &status->summary, &status->starting_ms);
     rlr_ledger_count_leases(&status->leases, &store->ledger, now.ceil_ms);
     return status;
 }
@@ -112,7 +113,7 @@ static const rlr_status_store_t *collect_store(const rlr_group_t *store,
 const char *rlr_status_describe_store(const rlr_status_store_t *store)
 {
     if (store->summary.connected == RLR_LEDGER_PARTITIONS) {
-        return "member";
+        return store->starting_ms > 0 ? "starting" : "member";
     }
     if (store->summary.is_refused) {
         return "refused";

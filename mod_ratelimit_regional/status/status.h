@@ -36,6 +36,9 @@ typedef struct rlr_status_store_t {
     const rlr_stats_t *stats;
     rlr_ledger_summary_t summary;
     rlr_ledger_leases_t leases;
+    /* For how long the rule of the longest interval admits nothing because the
+     * hosts have just started; 0: it admits. */
+    uint64_t starting_ms;
 } rlr_status_store_t;
 
 typedef struct rlr_status_t {
@@ -45,7 +48,8 @@ typedef struct rlr_status_t {
     const rlr_status_store_t *store; /* NULL: none */
 } rlr_status_t;
 
-/* Returns a word for the membership: "member", "joining", "refused", "away". */
+/* Returns a word for the membership: "member", "starting", "joining",
+ * "refused", "away". */
 const char *rlr_status_describe_store(const rlr_status_store_t *store);
 
 /* Collects the numbers of all regions, in pool. */

@@ -16,12 +16,11 @@
 #define RETRY_MS 1000U
 
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger, const char *rules)
+                    const rlr_ledger_t *ledger)
 {
     memset(group, 0, sizeof(*group));
     group->config = config;
     group->ledger = *ledger;
-    group->rules = rules;
     memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
     group->member.members = config->hosts;
     if (gethostname(group->member.name, sizeof(group->member.name) - 1) != 0) {
@@ -181,58 +180,161 @@ rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
     }
 }
 
-void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
+/* ---- Queries ---- */
+
+/* How long nothing is granted under the limit after a start. */
+static uint64_t get_start_wait(int64_t started_ms, uint64_t reserved_ms,
+                               uint32_t interval_sec)
+{
+    int64_t wait_ms = (int64_t)rlr_period_lease(interval_sec)
+        + (int64_t)interval_sec * 1000 - started_ms;
+
+    if (started_ms == 0) {
+        return reserved_ms + rlr_period_settle(interval_sec);
+    }
+    return started_ms > 0 && wait_ms > 0 ? (uint64_t)wait_ms : 0;
+}
+
+bool rlr_group_is_starting(const rlr_group_t *group,
+                           const rlr_ledger_summary_t *summary,
+                           uint64_t *left_ms)
+{
+    *left_ms = get_start_wait(summary->started_ms, summary->absent.reserved_ms,
+                              group->longest_sec);
+    return *left_ms > 0;
+}
+
+/* Whether the store answers for the key's partition; *wait_ms: how long it
+ * grants nothing under the limit. */
+static bool is_connected(const rlr_group_t *group, const unsigned char *key,
+                         rlr_limit_t limit, uint64_t *wait_ms)
+{
+    uint32_t partition = rlr_ledger_partition_of(key);
+    uint64_t now_ms = get_time().floor_ms;
+    const rlr_ledger_state_t *state = rlr_ledger_lock(&group->ledger, partition,
+                                                      now_ms);
+    bool connected;
+
+    *wait_ms = 0;
+    if (state == NULL) {
+        return false;
+    }
+    connected = state->member.is_confirmed
+        && now_ms < state->member.heartbeat_until_ms;
+    if (connected) {
+        *wait_ms = get_start_wait(state->absent.started_ms,
+                                  state->absent.reserved_ms,
+                                  limit.interval_sec);
+    }
+    rlr_ledger_unlock(&group->ledger, partition);
+    return connected;
+}
+
+/* Decides by the lease, as the next request would be; false: the store
+ * decides. */
+static bool peek_lease(const rlr_lease_t *lease, bool is_connected,
+                       const rlr_time_t *now, rlr_window_decision_t *decision)
+{
+    uint64_t refused_until_ms = is_connected ? lease->refused_until_ms
+                                             : lease->cached_until_ms;
+
+    if (lease->left > 0 && now->ceil_ms < lease->until_ms) {
+        describe(decision, lease, true, now);
+        return true;
+    }
+    if (now->ceil_ms < refused_until_ms) {
+        describe(decision, lease, false, now);
+        return true;
+    }
+    if (is_connected && lease->reset_at_ms > now->ceil_ms) {
+        describe(decision, lease, true, now);
+        return true;
+    }
+    return false;
+}
+
+bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
                     rlr_limit_t limit, rlr_window_decision_t *decision)
 {
     rlr_time_t now = get_time();
+    uint64_t wait_ms;
+    bool connected = is_connected(group, key, limit, &wait_ms);
     rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
                                                now.ceil_ms);
-    bool is_known = lease != NULL && lease->reset_at_ms > now.ceil_ms;
+    bool is_known = false;
 
     memset(decision, 0, sizeof(*decision));
-    decision->admitted = true;
-    decision->remaining = limit.count;
-    decision->at_ms = now.floor_ms;
-    if (is_known) {
-        bool is_refused = lease->left == 0
-            && now.ceil_ms < lease->refused_until_ms;
-
-        describe(decision, lease, !is_refused, &now);
-    }
     if (lease != NULL) {
+        is_known = peek_lease(lease, connected, &now, decision);
         rlr_ledger_unlock_lease(&group->ledger, key);
     }
+    if (is_known || !connected) {
+        return is_known;
+    }
+    decision->admitted = wait_ms == 0;
+    decision->remaining = wait_ms == 0 ? limit.count : 0;
+    decision->wait_ms = (uint32_t)wait_ms;
+    decision->reset_ms = (uint32_t)wait_ms;
+    decision->at_ms = now.floor_ms;
+    return true;
 }
 
 /* ---- The share ---- */
+
+/* Takes the lock of the key's partition; *share: what the host may admit, or 0
+ * and *wait_ms. NULL: the lock is not free. */
+static rlr_ledger_state_t *lock_share(uint32_t *share, uint32_t *wait_ms,
+                                      const rlr_group_t *group,
+                                      const unsigned char *key,
+                                      rlr_limit_t limit)
+{
+    uint64_t now_ms = get_time().floor_ms;
+    rlr_ledger_state_t *state = rlr_ledger_lock(
+        &group->ledger, rlr_ledger_partition_of(key), now_ms);
+    uint64_t left_ms;
+
+    *share = 0;
+    *wait_ms = RETRY_MS;
+    if (state == NULL) {
+        return NULL;
+    }
+    /* Not before the lock was taken. */
+    *share = rlr_member_local(&state->member, &group->member, key, limit,
+                              get_time().floor_ms);
+    if (*share == 0) {
+        left_ms = rlr_member_local_wait(&state->member, &group->member, key,
+                                        limit, now_ms);
+        *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
+    }
+    return state;
+}
 
 uint32_t rlr_group_begin_share(const rlr_group_t *group,
                                const unsigned char *key, rlr_limit_t limit,
                                uint32_t *wait_ms)
 {
-    uint32_t partition = rlr_ledger_partition_of(key);
-    uint64_t now_ms = get_time().floor_ms;
-    rlr_ledger_state_t *state = rlr_ledger_lock(&group->ledger, partition,
-                                                now_ms);
-    uint64_t left_ms;
+    uint32_t share;
+    rlr_ledger_state_t *state = lock_share(&share, wait_ms, group, key, limit);
+
+    if (share > 0) {
+        /* Before the admission: this process may die after it. */
+        rlr_member_use(&state->member, limit.interval_sec, get_time().ceil_ms);
+    }
+    else if (state != NULL) {
+        rlr_group_end_share(group, key);
+    }
+    return share;
+}
+
+uint32_t rlr_group_peek_share(const rlr_group_t *group,
+                              const unsigned char *key, rlr_limit_t limit,
+                              uint32_t *wait_ms)
+{
     uint32_t share;
 
-    *wait_ms = RETRY_MS;
-    if (state == NULL) {
-        return 0;
+    if (lock_share(&share, wait_ms, group, key, limit) != NULL) {
+        rlr_group_end_share(group, key);
     }
-    /* Not before the lock was taken. */
-    share = rlr_member_local(&state->member, &group->member, key, limit,
-                             get_time().floor_ms);
-    if (share == 0) {
-        left_ms = rlr_member_local_wait(&state->member, &group->member, key,
-                                        limit, now_ms);
-        *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
-        rlr_ledger_unlock(&group->ledger, partition);
-        return 0;
-    }
-    /* Before the admission: this process may die after it. */
-    rlr_member_use(&state->member, limit.interval_sec, get_time().ceil_ms);
     return share;
 }
 

@@ -30,13 +30,14 @@ typedef struct rlr_group_t {
     const rlr_group_config_t *config;
     rlr_ledger_t ledger;
     rlr_member_config_t member;
-    const char *rules;  /* of this host, a line for each, for operators */
-    rlr_queue_t *queue; /* set in each child; NULL before */
+    const char *rules;    /* of this host, a line for each, for operators */
+    uint32_t longest_sec; /* interval of these rules */
+    rlr_queue_t *queue;   /* set in each child; NULL before */
 } rlr_group_t;
 
-/* Sets *group for the ledger, without a queue. */
+/* Sets *group for the ledger, without a queue, and without rules. */
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger, const char *rules);
+                    const rlr_ledger_t *ledger);
 
 /* Returns the key by which all hosts know an identity of a row. */
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
@@ -54,9 +55,17 @@ rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
                                     bool *first);
 
 /* Estimates from the last reply of the store, without asking it; `remaining`
- * does not count the request. */
-void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
+ * does not count the request. False: the host would decide without the
+ * store. */
+bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
                     rlr_limit_t limit, rlr_window_decision_t *decision);
+
+/* Whether nothing is admitted yet under some rule because the group has just
+ * started; *left_ms: for how long under the rule of the longest interval, at
+ * least. */
+bool rlr_group_is_starting(const rlr_group_t *group,
+                           const rlr_ledger_summary_t *summary,
+                           uint64_t *left_ms);
 
 /*
  * Begins a decision by the host's own share, after no decision. Returns the
@@ -69,6 +78,11 @@ uint32_t rlr_group_begin_share(const rlr_group_t *group,
                                const unsigned char *key, rlr_limit_t limit,
                                uint32_t *wait_ms);
 void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key);
+
+/* Returns the same without beginning anything. */
+uint32_t rlr_group_peek_share(const rlr_group_t *group,
+                              const unsigned char *key, rlr_limit_t limit,
+                              uint32_t *wait_ms);
 
 /* Removes all admissions of the key, at all hosts within a second; false: the
  * store did not reply. */

@@ -129,10 +129,11 @@ static bool read_absent(rlr_store_absent_t *absent, const redisReply *head)
     int64_t reserved;
     int64_t reserved_ms;
 
-    if (head->elements < 11 || !read_integer(&missing, head->element[7])
+    if (head->elements < 12 || !read_integer(&missing, head->element[7])
         || !read_integer(&reserved, head->element[8])
         || !read_integer(&reserved_ms, head->element[9])
-        || head->element[10]->type != REDIS_REPLY_STRING) {
+        || head->element[10]->type != REDIS_REPLY_STRING
+        || !read_integer(&absent->started_ms, head->element[11])) {
         return false;
     }
     absent->missing = (uint32_t)missing;

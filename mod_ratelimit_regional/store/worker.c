@@ -60,6 +60,29 @@ static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
     worker->is_away = true;
 }
 
+/* Once for each start. */
+static void log_start(const worker_t *worker,
+                      const rlr_ledger_summary_t *summary, uint64_t now_ms)
+{
+    uint64_t started_ms = (uint64_t)summary->started_ms;
+    uint64_t left_ms;
+
+    /* Before that RLR0122 names the hosts that are missing. */
+    if (summary->started_ms <= 0 || summary->members < RLR_LEDGER_PARTITIONS
+        || !rlr_group_is_starting(worker->group, summary, &left_ms)
+        || !rlr_ledger_is_new_start(worker->exchange.ledger,
+                                    now_ms - started_ms)) {
+        return;
+    }
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                 RLR_LOGNO(0124) "the hosts of the store have started %lu s "
+                                 "ago: nothing is admitted under a rule until "
+                                 "its interval has passed since then, under "
+                                 "the longest, of %u s, for %lu s more",
+                 (unsigned long)(started_ms / 1000), worker->group->longest_sec,
+                 (unsigned long)(left_ms / 1000 + 1));
+}
+
 /* Hosts that are missing, and requests that the store came too late for. */
 static void log_state(const worker_t *worker, uint64_t now_ms)
 {
@@ -71,6 +94,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
     const rlr_store_absent_t *absent = &summary.absent;
 
     rlr_ledger_sum_up(&summary, ledger, now_ms);
+    log_start(worker, &summary, now_ms);
     if ((absent->missing > 0 || absent->reserved > 0)
         && rlr_ledger_warns(ledger, RLR_LEDGER_ABSENT, now_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
