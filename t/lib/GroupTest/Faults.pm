@@ -3,9 +3,11 @@
 #
 #   my $faults = GroupTest::Faults->new(failure => 'local');
 #   my $result = $faults->run('answers are lost', $seconds)
-#   # {requests, admitted, wrongful, most}: `most` of the whole run so far; and evicted, the
-#   # keys of the region that the store has evicted
-#   GroupTest::Faults->names
+#   # {requests, admitted, wrongful, most}: `most` of the whole run so far; shares, admissions of
+#   # hosts that were cut off, by their shares; and evicted, the keys of the region that the
+#   # store has evicted
+#   GroupTest::Faults->names, ->names_of_cuts
+#   GroupTest::Faults->cut_sec($interval)     # until a host that is cut off admits its share, and T
 package GroupTest::Faults;
 use strict;
 use warnings;
@@ -21,13 +23,19 @@ use GroupTest::Proxy;
 use GroupTest::Redis;
 use GroupTest::Sentinel;
 use GroupTest::Traffic;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $HOSTS = 4;
-# A share is reserved for so long, and the longest fault is longer.
-my $SHARE_SEC = 10;
+# 10 requests in each; the shares of the shorter one are admitted in shorter faults.
+my %INTERVALS = ('/ten' => 10, '/two' => 2);
+# Longer than any fault: what ends the use of a share is the answer of the store.
+my $SHARE_SEC = 300;
+# Until a call that was sent before a host was cut off has an answer, or none that is used.
+my $IN_FLIGHT_SEC = 1;
 # Data of others in the store, twice as much as fits.
 my ($OTHERS, $OTHER_BYTES) = (40, 100_000);
 
+# With a third value: hosts are cut off for all of the time.
 my @FAULTS = (
     [ 'none'                                     => sub { return } ],
     [ 'calls and answers up to 0.8 s late'       => sub { $_[0]->disturb('delay', 800) } ],
@@ -37,9 +45,10 @@ my @FAULTS = (
     [ 'answers are lost'                         => sub { $_[0]->disturb('lose', 5) } ],
     [ 'one host after the other is cut off, packets come later' => sub { $_[0]->one_by_one('hold') } ],
     [ 'one host after the other has a black hole' => sub { $_[0]->one_by_one('hole') } ],
-    [ 'all hosts are cut off'                    => sub { $_[0]->disturb('hold') } ],
+    [ 'one host is cut off'                      => sub { $_[0]->cut_off('hold', 0) }, 1 ],
+    [ 'all hosts are cut off'                    => sub { $_[0]->cut_off('hold', 0 .. $HOSTS - 1) }, 1 ],
     [ 'kill -9 of the store, which starts again' => sub { $_[0]->kill_store } ],
-    [ 'kill -9 of the store, which is away'      => sub { $_[0]{redis}->stop; $_[0]->pause(1); $_[0]{redis}->start } ],
+    [ 'kill -9 of the store, which is away'      => sub { $_[0]->stop_store }, 1 ],
     [ 'the store is emptied (FLUSHALL)'          => sub { $_[0]->repeat(sub { $_[0]{redis}->run('FLUSHALL') }) } ],
     [ 'keys are evicted (allkeys-lru)'           => sub { $_[0]->evict } ],
     [ 'the password changes, and is set back'    => sub { $_[0]->change_password } ],
@@ -62,6 +71,11 @@ my %FAULTS_OF = (
 
 sub names { return map { $_->[0] } @{ $FAULTS_OF{ $_[1] // 'server' } } }
 
+sub names_of_cuts { return map { $_->[0] } grep { $_->[2] } @FAULTS }
+
+# W + T, rounded up, and a second in which requests come.
+sub cut_sec { return 2 * $_[1] + 8 }
+
 # store => 'server', 'sentinel' or 'cluster'; failure => RateLimitStoreFailure
 sub new {
     my ($class, %args) = @_;
@@ -71,11 +85,12 @@ sub new {
     my $failure = $args{failure} // 'local';
     $self->{region} = GroupTest->new(hosts => $HOSTS, %store, rules => <<"CONF")->start;
 RateLimitRule ten =/ten key=api-key us=10/10
+RateLimitRule two =/two key=api-key us=10/2
 RateLimitStoreFailure $failure
 RateLimitStoreShareTime ${SHARE_SEC}s
 CONF
     $self->{traffic} = GroupTest::Traffic->new(ports => [ map { $_->{port} } @{ $self->{region}{hosts} } ],
-        path => '/ten', limit => 10, interval => 10);
+        limit => 10, intervals => \%INTERVALS);
     return $self;
 }
 
@@ -115,13 +130,25 @@ sub run {
     my ($fault) = grep { $_->[0] eq $name } @{ $self->{faults} };
     $self->{seconds} = $seconds;
     $self->{evicted} = 0;
+    $self->{cuts} = [];
     $self->{traffic}->start;
     $fault->[1]->($self);
     $self->pause($name eq 'none' ? 1 : 0.5);
     $self->{traffic}->stop;
     my $log = $self->{traffic}->log;
-    return { requests => scalar @{$log}, admitted => scalar(grep { $_->{admitted} } @{$log}),
+    return { requests => scalar @{$log}, admitted => scalar(grep { $_->{admitted} } @{$log}), shares => $self->count_shares($log),
         wrongful => $self->{traffic}->wrongful($log), most => $self->{traffic}->most, evicted => $self->{evicted} };
+}
+
+# Limits up to 64 have no leases: a host that is cut off admits by its share or not at all.
+sub count_shares {
+    my ($self, $log) = @_;
+    my $count = 0;
+    for my $cut (@{ $self->{cuts} }) {
+        my ($host, $from, $to) = @{$cut};
+        $count += grep { $_->{admitted} && $_->{host} == $host && $_->{before} >= $from + $IN_FLIGHT_SEC && $_->{after} <= $to } @{$log};
+    }
+    return $count;
 }
 
 # A part of the fault's time, under load: the interval is under test.
@@ -136,6 +163,32 @@ sub disturb {
     $self->{proxy}->set_all($fault, $value);
     $self->pause(1);
     $self->{proxy}->set_all('none');
+    return;
+}
+
+# Records that the hosts had no store during the action.
+sub without_store {
+    my ($self, $action, @hosts) = @_;
+    my $from = clock_gettime(CLOCK_MONOTONIC);
+    $action->();
+    my $to = clock_gettime(CLOCK_MONOTONIC);
+    push @{ $self->{cuts} }, map { [ $_, $from, $to ] } @hosts;
+    return;
+}
+
+sub cut_off {
+    my ($self, $fault, @hosts) = @_;
+    $self->{proxy}->set($_, $fault) for @hosts;
+    $self->without_store(sub { $self->pause(1) }, @hosts);
+    $self->{proxy}->set($_, 'none') for @hosts;
+    return;
+}
+
+sub stop_store {
+    my ($self) = @_;
+    $self->{redis}->stop;
+    $self->without_store(sub { $self->pause(1) }, 0 .. $HOSTS - 1);
+    $self->{redis}->start;
     return;
 }
 

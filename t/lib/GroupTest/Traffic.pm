@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Clients of the hosts of a region, each a process, and an exact log of the decisions by the
 # monotonic clock, which all of them share. Each client sends bursts: to a random host, to
-# random ones, or to each in turn.
+# random ones, or to each in turn. All paths have the same limit, each in its own interval.
 #
-#   my $traffic = GroupTest::Traffic->new(ports => \@ports, path => '/ten', limit => 10, interval => 10);
+#   my $traffic = GroupTest::Traffic->new(ports => \@ports, limit => 10, intervals => { '/ten' => 10 });
 #   $traffic->start; $traffic->stop;      # any number of times
 #   my $log = $traffic->log;              # of all clients since the last call
 #   $traffic->most, $traffic->wrongful($log)
@@ -69,17 +69,19 @@ sub run {
     open my $log, '>>', "$self->{dir}/$client" or croak "$self->{dir}: $!";
     $log->autoflush(1);
     my $hosts = @{ $self->{ports} };
+    my @paths = sort keys %{ $self->{intervals} };
     my $turn = $client;
     # The test may be killed.
     while (!$is_over && getppid == $self->{owner}) {
         my $key = $KEYS[ rand @KEYS ];
+        my $path = $paths[ rand @paths ];
         my $way = int rand 3;
         my $one = $way == 1 ? $turn++ % $hosts : int rand $hosts;
         for (1 .. $BURST) {
             my $host = $way == 0 ? int rand $hosts : $one;
             my $before = clock_gettime(CLOCK_MONOTONIC);
-            my $status = request($self->{ports}[$host], $self->{path}, $key) // next;
-            printf {$log} "%.6f %.6f %d %s %d\n", $before, clock_gettime(CLOCK_MONOTONIC), $host, $key, $status != 429;
+            my $status = request($self->{ports}[$host], $path, $key) // next;
+            printf {$log} "%.6f %.6f %d %s %s %d\n", $before, clock_gettime(CLOCK_MONOTONIC), $host, $path, $key, $status != 429;
         }
         sleep $PAUSE_SEC;
     }
@@ -110,24 +112,30 @@ sub log {
         seek $file, $self->{read}{$client} // 0, 0;
         while (my $line = <$file>) {
             my %decision;
-            @decision{qw(before after host key admitted)} = split ' ', $line;
+            @decision{qw(before after host path key admitted)} = split ' ', $line;
             push @log, \%decision;
-            push @{ $self->{admitted}{ $decision{key} } }, \%decision if $decision{admitted};
+            push @{ $self->admitted(\%decision) }, \%decision if $decision{admitted};
         }
         $self->{read}{$client} = tell $file;
     }
     return \@log;
 }
 
-# The most requests of a key, of all that were read, that were certainly admitted in one
-# interval: sent and answered in it.
+# All admissions, that were read, with the same path and key.
+sub admitted {
+    my ($self, $decision) = @_;
+    return $self->{admitted}{"$decision->{path} $decision->{key}"} //= [];
+}
+
+# The most requests of a path and key, of all that were read, that were certainly admitted in
+# one interval: sent and answered in it.
 sub most {
     my ($self) = @_;
     my $most = 0;
     for my $admitted (values %{ $self->{admitted} }) {
         my @all = sort { $a->{before} <=> $b->{before} } @{$admitted};
         for my $i (0 .. $#all) {
-            my $end = $all[$i]{before} + $self->{interval};
+            my $end = $all[$i]{before} + $self->{intervals}{ $all[$i]{path} };
             my $count = 0;
             for my $j ($i .. $#all) {
                 last if $all[$j]{before} >= $end;
@@ -145,8 +153,8 @@ sub wrongful {
     my ($self, $log) = @_;
     my $wrongful = 0;
     for my $refused (grep { !$_->{admitted} } @{$log}) {
-        my $since = $refused->{before} - $self->{interval};
-        my $count = grep { $_->{after} > $since && $_->{before} < $refused->{after} } @{ $self->{admitted}{ $refused->{key} } // [] };
+        my $since = $refused->{before} - $self->{intervals}{ $refused->{path} };
+        my $count = grep { $_->{after} > $since && $_->{before} < $refused->{after} } @{ $self->admitted($refused) };
         $wrongful++ if $count < $self->{limit};
     }
     return $wrongful;
