@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects rules that can never match and servers that limit nothing. */
+/* Detects rules that can never match, rules without a share of the host and
+ * servers that limit nothing. */
 #include "vhost_warn.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
+#include "../group/period.h"
 #include "../private.h"
 #include "config.h"
 #include "vhost.h"
@@ -61,6 +63,37 @@ static apr_array_header_t *find_covers(const rlr_vhost_t *vhost,
         apr_array_clear(covers);
     }
     return covers;
+}
+
+/* Warns of the limits of which a host admits nothing while the store is away;
+ * each once. */
+static void warn_of_shares(const rlr_vhost_t *vhost,
+                           const rlr_group_config_t *store, server_rec *server,
+                           apr_hash_t *seen, apr_pool_t *pool)
+{
+    /* Bounded: a name per rule of the configuration, at start. */
+    for (int i = 0; i < vhost->rules->nelts; i++) {
+        const rlr_rule_t
+            *rule = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t).rule;
+        const rlr_limit_t *limit = rlr_rule_limit(rule, vhost->region);
+
+        if (limit == NULL
+            || rlr_period_has_share(limit->interval_sec, store->share_ms)
+            || !is_first(
+                seen,
+                apr_psprintf(pool, "share %s/%s", vhost->region, rule->name),
+                pool)) {
+            continue;
+        }
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     RLR_LOGNO(0125) "%s: RateLimitRule %s: a host that is "
+                                     "cut off from the store never admits its "
+                                     "share in region %s: it waits for longer "
+                                     "than the interval, %u s, and "
+                                     "RateLimitStoreShareTime is %u s",
+                     rule->where, rule->name, vhost->region,
+                     limit->interval_sec, store->share_ms / 1000);
+    }
 }
 
 static void check_vhost(const rlr_vhost_t *vhost, server_rec *server,
@@ -119,6 +152,8 @@ static void warn_of_unlimited_servers(server_rec *main_server, apr_pool_t *pool)
 void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool)
 {
     apr_hash_t *seen = apr_hash_make(pool);
+    const rlr_group_config_t *store = &rlr_config_get(main_server)
+                                           ->global->store;
 
     if (rlr_config_get(main_server)->global->rules->nelts == 0) {
         return;
@@ -135,6 +170,10 @@ void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool)
                                      vhost->head_as_get),
                         pool)) {
             check_vhost(vhost, server, seen, pool);
+            if (store->connection.address.count > 0
+                && store->failure == RLR_FAILURE_LOCAL) {
+                warn_of_shares(vhost, store, server, seen, pool);
+            }
         }
     }
     warn_of_unlimited_servers(main_server, pool);

@@ -5,7 +5,8 @@
 
 #include <httpd.h>
 
-/* Logs rules that can never match, and servers without a region. */
+/* Logs rules that can never match, rules of which a host without the store
+ * never admits its share, and servers without a region. */
 void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool);
 
 #endif

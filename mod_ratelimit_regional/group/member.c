@@ -227,6 +227,7 @@ static uint64_t find_share(const rlr_member_t *member,
     }
     latest_ms = from_ms > now_ms ? from_ms : now_ms;
     if (!has_number(member, config) || !member->is_entitled
+        || !rlr_period_has_share(limit.interval_sec, share_ms)
         || latest_ms + rlr_period_drift(share_ms)
             >= member->confirmed_ms + share_ms
         || rlr_store_share(member->number, limit.count, config->members, key)

@@ -58,4 +58,14 @@ static inline uint32_t rlr_period_local_sec(uint32_t interval_sec)
     return interval_sec + 1 + interval_sec / 512;
 }
 
+/* Whether a host that is cut off can ever admit its share: from W until S after
+ * the last heartbeat, counted in an interval that a window may have. */
+static inline bool rlr_period_has_share(uint32_t interval_sec,
+                                        uint64_t share_ms)
+{
+    return rlr_period_local_sec(interval_sec) <= RLR_LIMIT_INTERVAL_SEC_MAX
+        && rlr_period_cut_off(interval_sec) + rlr_period_drift(share_ms)
+        < share_ms;
+}
+
 #endif

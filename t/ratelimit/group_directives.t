@@ -24,6 +24,21 @@ sub check {
 }
 
 like check($store), qr/Syntax OK/, 'a store and the number of its hosts';
+
+# Of the interval, W is six seconds and a 64th more, at most one.
+my $long = <<'CONF';
+RateLimitRule day  =/day  key=api-key us=10/1d
+RateLimitRule near =/near key=api-key us=10/3590
+RateLimitRule less =/less key=api-key us=10/3570
+CONF
+my @warnings = check("$long$store") =~ /RLR0125: line \d+ of \S+: RateLimitRule (\S+): a host that is cut off from the store never admits its share/g;
+is "@warnings", 'hour day near', 'rules whose share a host can never admit are named at start';
+like check("$long${store}RateLimitStoreShareTime 1d\n"), qr/RLR0125: .* RateLimitRule day: (?!.*RLR0125)/s,
+    'a longer RateLimitStoreShareTime lets hosts admit the shares of all rules but those of a day';
+for ('RateLimitStoreFailure closed', 'RateLimitStoreFailure open') {
+    unlike check("$long$store$_\n"), qr/RLR0125/, "$_: no share, and no warning of rules without one";
+}
+unlike check($long), qr/RLR0125/, 'without a store there is no warning of shares';
 for ('redis://[::1]:7000/2', 'redis+sentinel://a.example,10.0.0.1:26380,[::1]:1/region/3', 'redis+cluster://a.example:7000,b.example') {
     like check("RateLimitStore $_\nRateLimitStoreHosts 4\n"), qr/Syntax OK/, "$_ is an address";
 }

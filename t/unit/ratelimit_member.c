@@ -124,6 +124,46 @@ static void a_host_that_is_cut_off_admits_its_share_after_a_while(void **state)
     assert_int_equal(local(&test, 1001 + 3600000), 0);
 }
 
+/* When a host with that S, which is cut off after 1001 ms, admits its share of
+ * a limit with that T: the milliseconds from the first to the last time, in
+ * steps of a second; 0: never. */
+static uint64_t find_share_time(uint32_t interval_sec, uint64_t share_ms)
+{
+    rlr_member_config_t other = config;
+    rlr_limit_t limit = {10, interval_sec};
+    case_t test;
+    uint64_t first_ms = 0;
+    uint64_t last_ms = 0;
+
+    other.share_ms = share_ms;
+    join(&test);
+    for (uint64_t ms = 1001; ms < 2 * share_ms; ms += 1000) {
+        if (rlr_member_local(&test.member, &other, key, limit, ms) > 0) {
+            first_ms = first_ms == 0 ? ms : first_ms;
+            last_ms = ms;
+        }
+    }
+    assert_int_equal(rlr_period_has_share(interval_sec, share_ms), last_ms > 0);
+    return last_ms - first_ms;
+}
+
+static void a_share_is_admitted_for_what_is_left_of_its_time(void **state)
+{
+    static const uint64_t hour_ms = 3600000;
+    static const uint64_t day_ms = 24 * 3600000;
+
+    assert_in_range(find_share_time(10, hour_ms), hour_ms - 26000,
+                    hour_ms - 16000);
+    assert_int_equal(find_share_time(3600, hour_ms), 0);
+    assert_in_range(find_share_time(3600, day_ms), day_ms - 3800000,
+                    day_ms - 3600000);
+    /* A window has intervals of a day at most, and the share needs more. */
+    assert_true(rlr_period_local_sec(86400) > RLR_LIMIT_INTERVAL_SEC_MAX);
+    assert_int_equal(find_share_time(86400, day_ms), 0);
+    assert_int_equal(find_share_time(86400, 2 * day_ms), 0);
+    assert_int_equal(find_share_time(10, 10000), 0);
+}
+
 static uint64_t local_wait(const case_t *test, uint64_t now_ms)
 {
     return rlr_member_local_wait(&test->member, &config, key, ten, now_ms);
@@ -251,6 +291,7 @@ int main(void)
         CHECK_TEST(a_host_without_replies_sends_no_heartbeat),
         CHECK_TEST(late_replies_and_those_of_an_earlier_epoch_are_not_used),
         CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),
+        CHECK_TEST(a_share_is_admitted_for_what_is_left_of_its_time),
         CHECK_TEST(a_host_that_is_cut_off_gives_the_time_of_its_share),
         CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
