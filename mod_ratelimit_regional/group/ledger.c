@@ -272,10 +272,11 @@ static bool lock_set(const rlr_ledger_t *ledger, uint32_t partition,
     return rv == 0;
 }
 
+/* The mark of a lease counts for longer than the lease. */
 static bool is_unused(const rlr_lease_t *lease, uint64_t now_ms)
 {
     return lease->limit.count == 0
-        || (now_ms >= lease->cached_until_ms && now_ms >= lease->until_ms
+        || (now_ms >= lease->cached_until_ms
             && rlr_lease_live_until(lease, now_ms) == 0);
 }
 

@@ -32,7 +32,6 @@ void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
     member->generation = generation;
     member->was_member = true;
     member->has_used_share = true;
-    member->answered_ms = now_ms;
     member->lost_until_ms = now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX;
     member->local_until_ms = member->lost_until_ms;
 }
@@ -218,14 +217,9 @@ static uint64_t find_share(const rlr_member_t *member,
     uint64_t share_ms = config->share_ms;
     uint64_t from_ms = member->answered_ms
         + rlr_period_cut_off(limit.interval_sec);
-    int64_t base_ms = member->base_ms
-        + (int64_t)rlr_period_local_sec(limit.interval_sec) * 1000;
-    uint64_t latest_ms;
+    uint64_t latest_ms = from_ms > now_ms ? from_ms : now_ms;
 
-    if (base_ms > (int64_t)from_ms) {
-        from_ms = (uint64_t)base_ms;
-    }
-    latest_ms = from_ms > now_ms ? from_ms : now_ms;
+    /* The base is not after the last heartbeat, and W is longer than T. */
     if (!has_number(member, config) || !member->is_entitled
         || !rlr_period_has_share(limit.interval_sec, share_ms)
         || latest_ms + rlr_period_drift(share_ms)

@@ -71,9 +71,10 @@ static rlr_pending_request_t *find_locked(rlr_queue_t *queue,
 {
     rlr_pending_request_t *pending = queue->first;
 
-    /* As many as threads that wait, and refills. */
+    /* As many as threads that wait, and refills. A reset has no limit, so that
+     * no request joins it. */
     while (pending != NULL
-           && (pending->is_reset || !rlr_limit_equal(pending->limit, limit)
+           && (!rlr_limit_equal(pending->limit, limit)
                || memcmp(pending->key, key, sizeof(pending->key)) != 0)) {
         pending = pending->next;
     }

@@ -74,6 +74,126 @@ static void a_refusal_by_leases_is_cached_briefly(void **state)
     assert_int_equal(take(&test, 1100), RLR_LEASE_ASK);
 }
 
+/* A reset at another host reaches this one so. */
+static void a_refusal_is_cached_for_a_second_at_most(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 1, 0, 9000, 1000);
+    assert_int_equal(take(&test, 1999), RLR_LEASE_REFUSED);
+    assert_int_equal(test.wait_ms, 8001);
+    assert_int_equal(take(&test, 2000), RLR_LEASE_ASK);
+}
+
+static void a_refusal_without_a_wait_is_cached_briefly(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 1, 0, -1, 1000);
+    assert_int_equal(take(&test, 1099), RLR_LEASE_REFUSED);
+    assert_int_equal(take(&test, 1100), RLR_LEASE_ASK);
+}
+
+/* The sum of the marks that count. */
+static uint32_t sum_marks(const case_t *test, uint64_t now_ms)
+{
+    rlr_store_mark_t marks[RLR_LEASE_MARKS];
+    uint32_t count = rlr_lease_report(marks, &test->lease, now_ms);
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        sum += marks[i].amount;
+    }
+    return sum;
+}
+
+static void another_limit_ends_the_lease_and_keeps_the_marks(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    rlr_lease_change(&test.lease, small);
+    assert_int_equal(take(&test, 1001), RLR_LEASE_ASK);
+    assert_false(rlr_lease_is_due(&test.lease, 1100));
+    assert_int_equal(sum_marks(&test, 1001), 11);
+    assert_true(rlr_limit_equal(test.lease.limit, small));
+}
+
+static void another_limit_ends_a_cached_refusal(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 1, 0, 700, 1000);
+    rlr_lease_change(&test.lease, large);
+    assert_int_equal(take(&test, 1001), RLR_LEASE_ASK);
+}
+
+static void a_reset_forgets_the_lease_and_its_marks(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    rlr_lease_reset(&test.lease);
+    assert_int_equal(take(&test, 1001), RLR_LEASE_ASK);
+    assert_int_equal(sum_marks(&test, 1001), 0);
+    assert_memory_equal(test.lease.key, key, sizeof(key));
+    assert_true(rlr_limit_equal(test.lease.limit, large));
+}
+
+static void a_reset_forgets_a_cached_refusal(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 1, 0, 700, 1000);
+    rlr_lease_reset(&test.lease);
+    assert_int_equal(take(&test, 1001), RLR_LEASE_ASK);
+}
+
+static void a_mark_counts_until_it_has_expired_by_any_clock(void **state)
+{
+    case_t test;
+    /* T and the lease, a rounded millisecond, and a 512th. */
+    uint64_t until_ms = 1000 + 10156 + 1 + 20;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    assert_int_equal(sum_marks(&test, until_ms - 1), 11);
+    assert_int_equal(sum_marks(&test, until_ms), 0);
+}
+
+static void grants_that_arrive_in_another_order_all_count(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 1, 1, 0, 2000);
+    ask(&test, 1, 1, 0, 1900);
+    for (uint32_t i = 0; i < 5; i++) {
+        ask(&test, 1, 1, 0, 2001);
+    }
+    /* After the time of the second one, which was joined with the first. */
+    assert_int_equal(sum_marks(&test, 11950), 7);
+    assert_int_equal(sum_marks(&test, 12022), 0);
+}
+
+static void the_last_reply_says_what_is_left_of_the_limit(void **state)
+{
+    rlr_store_grant_t grant = {1, 0, 5, 700};
+    case_t test;
+
+    begin(&test, small);
+    rlr_lease_request(&test.item, &test.lease, 1, 1, 1000);
+    rlr_lease_grant(&test.lease, &test.item, &grant, 1000, 1010);
+    assert_int_equal(test.lease.unused, 5);
+    assert_int_equal(test.lease.reset_at_ms, 1710);
+}
+
 static void a_lease_ends_before_the_store_forgets_it(void **state)
 {
     case_t test;
@@ -112,6 +232,64 @@ static void more_is_requested_before_a_lease_is_used_up(void **state)
     rlr_lease_request(&test.item, &test.lease, 0, 9, 1010);
     assert_true(test.item.wanted > 0);
     assert_true(test.item.wanted <= large.count / 32);
+}
+
+static void a_lease_of_which_some_was_used_is_renewed_after_half_its_time(
+    void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    /* It ends after 155 ms; one that was not used is not renewed. */
+    assert_false(rlr_lease_is_due(&test.lease, 1154));
+    take(&test, 1001);
+    assert_false(rlr_lease_is_due(&test.lease, 1076));
+    assert_true(rlr_lease_is_due(&test.lease, 1077));
+    assert_false(rlr_lease_is_due(&test.lease, 1155));
+}
+
+static void nothing_more_is_requested_while_a_refusal_is_cached(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 0, 9000, 1000);
+    ask(&test, 1, 11, 0, 1010);
+    for (int i = 0; i < 8; i++) {
+        take(&test, 1011);
+    }
+    assert_false(rlr_lease_is_due(&test.lease, 1099));
+    assert_true(rlr_lease_is_due(&test.lease, 1100));
+}
+
+static void after_a_pause_only_what_waits_is_requested(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 200, 0, 1000);
+    for (int i = 0; i < 199; i++) {
+        take(&test, 1001);
+    }
+    rlr_lease_request(&test.item, &test.lease, 1, 9, 1300);
+    assert_true(test.item.wanted > 1);
+    rlr_lease_request(&test.item, &test.lease, 1, 9, 1400);
+    assert_int_equal(test.item.wanted, 1);
+}
+
+static void a_lease_is_closed_once(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    ask(&test, 0, 8, 0, 1010);
+    /* The store takes the closing, and grants nothing. */
+    ask(&test, 1, 0, 9000, 1020);
+    assert_int_not_equal(test.item.closed_tag, 0);
+    rlr_lease_request(&test.item, &test.lease, 1, 9, 1200);
+    assert_int_equal(test.item.closed_tag, 0);
 }
 
 static void a_replaced_lease_is_closed_with_its_use(void **state)
@@ -190,6 +368,20 @@ int main(void)
         CHECK_TEST(small_limits_have_no_lease),
         CHECK_TEST(a_refusal_is_cached_until_an_admission_expires),
         CHECK_TEST(a_refusal_by_leases_is_cached_briefly),
+        CHECK_TEST(a_refusal_is_cached_for_a_second_at_most),
+        CHECK_TEST(a_refusal_without_a_wait_is_cached_briefly),
+        CHECK_TEST(another_limit_ends_the_lease_and_keeps_the_marks),
+        CHECK_TEST(another_limit_ends_a_cached_refusal),
+        CHECK_TEST(a_reset_forgets_the_lease_and_its_marks),
+        CHECK_TEST(a_reset_forgets_a_cached_refusal),
+        CHECK_TEST(a_mark_counts_until_it_has_expired_by_any_clock),
+        CHECK_TEST(grants_that_arrive_in_another_order_all_count),
+        CHECK_TEST(the_last_reply_says_what_is_left_of_the_limit),
+        CHECK_TEST(
+            a_lease_of_which_some_was_used_is_renewed_after_half_its_time),
+        CHECK_TEST(nothing_more_is_requested_while_a_refusal_is_cached),
+        CHECK_TEST(after_a_pause_only_what_waits_is_requested),
+        CHECK_TEST(a_lease_is_closed_once),
         CHECK_TEST(a_lease_ends_before_the_store_forgets_it),
         CHECK_TEST(a_lease_is_used_as_often_as_it_was_granted),
         CHECK_TEST(more_is_requested_before_a_lease_is_used_up),

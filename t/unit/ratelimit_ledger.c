@@ -3,6 +3,7 @@
 /* Memberships and leases in shared memory. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,102 @@ static void a_lease_that_counts_is_not_replaced(void **state)
     end(&test);
 }
 
+static void a_lease_with_a_cached_refusal_is_not_replaced(void **state)
+{
+    static const rlr_store_grant_t none = {0, 700, 0, 0};
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_store_item_t item;
+    rlr_lease_t *lease;
+    case_t test;
+
+    begin(&test, 16);
+    for (uint32_t i = 0; i < 8; i++) {
+        make_key(key, i);
+        lease = rlr_ledger_lock_lease(&test.ledger, key, ten, 1000);
+        rlr_lease_request(&item, lease, 1, 1, 1000);
+        rlr_lease_grant(lease, &item, &none, 1000, 1000);
+        rlr_ledger_unlock_lease(&test.ledger, key);
+    }
+    assert_false(grant(&test, 100, 1, 1699));
+    assert_true(grant(&test, 100, 1, 1700));
+    end(&test);
+}
+
+static void a_key_with_another_limit_has_no_lease_of_the_old_one(void **state)
+{
+    static const rlr_limit_t twenty = {20, 10};
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    const rlr_lease_t *lease;
+    case_t test;
+
+    begin(&test, 16);
+    assert_true(grant(&test, 1, 1, 1000));
+    make_key(key, 1);
+    lease = rlr_ledger_lock_lease(&test.ledger, key, twenty, 1001);
+    assert_true(rlr_limit_equal(lease->limit, twenty));
+    rlr_ledger_unlock_lease(&test.ledger, key);
+    assert_int_equal(report(&test, 1001), 1);
+    end(&test);
+}
+
+static void one_thread_requests_more_of_a_key_for_all(void **state)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_lease_t *lease;
+    case_t test;
+
+    begin(&test, 16);
+    make_key(key, 1);
+    lease = rlr_ledger_lock_lease(&test.ledger, key, ten, 1000);
+    assert_true(rlr_ledger_may_request(lease, 1000));
+    assert_false(rlr_ledger_may_request(lease, 1019));
+    assert_true(rlr_ledger_may_request(lease, 1020));
+    rlr_ledger_unlock_lease(&test.ledger, key);
+    end(&test);
+}
+
+/* Sets the state of a partition; heartbeat_until_ms 0: never connected. */
+static void set_partition(case_t *test, uint32_t partition,
+                          uint64_t heartbeat_until_ms, uint32_t missing,
+                          uint32_t reserved)
+{
+    rlr_ledger_state_t *state = rlr_ledger_lock(&test->ledger, partition, 1000);
+
+    state->member.was_member = heartbeat_until_ms > 0;
+    state->member.is_confirmed = heartbeat_until_ms > 0;
+    state->member.heartbeat_until_ms = heartbeat_until_ms;
+    state->absent.missing = missing;
+    state->absent.reserved = reserved;
+    rlr_ledger_unlock(&test->ledger, partition);
+}
+
+static void operators_see_the_worst_of_all_partitions(void **state)
+{
+    rlr_ledger_summary_t summary;
+    rlr_ledger_state_t *partition;
+    case_t test;
+
+    begin(&test, 16);
+    set_partition(&test, 0, 5000, 1, 0);
+    set_partition(&test, 1, 3000, 1, 2);
+    set_partition(&test, 2, 5000, 0, 0);
+    /* A partition that the host is not a member of tells nothing. */
+    set_partition(&test, 3, 0, 3, 3);
+    rlr_ledger_sum_up(&summary, &test.ledger, 3000);
+    assert_int_equal(summary.members, 3);
+    assert_int_equal(summary.connected, 2);
+    assert_int_equal(summary.starting, RLR_LEDGER_PARTITIONS - 3);
+    assert_int_equal(summary.absent.missing, 1);
+    assert_int_equal(summary.absent.reserved, 2);
+    assert_false(summary.is_refused);
+    partition = rlr_ledger_lock(&test.ledger, 5, 3000);
+    partition->status = RLR_STORE_FULL;
+    rlr_ledger_unlock(&test.ledger, 5);
+    rlr_ledger_sum_up(&summary, &test.ledger, 3000);
+    assert_true(summary.is_refused);
+    end(&test);
+}
+
 static void a_lost_mark_is_remembered_until_it_expires(void **state)
 {
     case_t test;
@@ -179,6 +276,59 @@ static void a_process_that_dies_with_the_lock_of_a_partition(void **state)
     end(&test);
 }
 
+/* Locks the lease of key 1 in another process, which keeps it until *end is
+ * closed, or this one exits. */
+static pid_t hold_lease(case_t *test, int *end)
+{
+    int ready[2];
+    int held[2];
+    char byte = 0;
+    pid_t pid;
+
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(held, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        unsigned char key[RLR_STORE_KEY_BYTES];
+
+        close(held[1]);
+        make_key(key, 1);
+        rlr_ledger_lock_lease(&test->ledger, key, ten, 1000);
+        _exit(write(ready[1], &byte, 1) == 1 && read(held[0], &byte, 1) == 0
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    close(held[0]);
+    *end = held[1];
+    return pid;
+}
+
+static void marks_that_cannot_be_read_are_lost(void **state)
+{
+    const rlr_ledger_state_t *partition;
+    case_t test;
+    pid_t pid;
+    int held;
+
+#if defined(__SANITIZE_THREAD__)
+    /* Locks are waited for without an end there. */
+    skip();
+#endif
+    begin(&test, 16);
+    assert_true(grant(&test, 1, 1, 1000));
+    pid = hold_lease(&test, &held);
+    assert_int_equal(report(&test, 2000), 0);
+    partition = rlr_ledger_lock(&test.ledger, 0, 2000);
+    assert_true(partition->member.lost_until_ms > 2000);
+    rlr_ledger_unlock(&test.ledger, 0);
+    close(held);
+    waitpid(pid, NULL, 0);
+    end(&test);
+}
+
 static void a_process_that_dies_with_the_lock_of_a_lease(void **state)
 {
     case_t test;
@@ -197,6 +347,8 @@ static void a_process_that_dies_with_the_lock_of_a_lease(void **state)
     }
     waitpid(pid, NULL, 0);
     assert_true(grant(&test, 2, 1, 2000));
+    /* Nothing of the first grant is used or reported. */
+    assert_int_equal(report(&test, 2000), 1);
     partition = rlr_ledger_lock(&test.ledger, 0, 2000);
     assert_true(partition->member.lost_until_ms > 2000);
     rlr_ledger_unlock(&test.ledger, 0);
@@ -293,6 +445,11 @@ int main(void)
         CHECK_TEST(all_marks_of_a_partition_are_reported),
         CHECK_TEST(all_leases_of_a_partition_are_returned),
         CHECK_TEST(a_lease_that_counts_is_not_replaced),
+        CHECK_TEST(a_lease_with_a_cached_refusal_is_not_replaced),
+        CHECK_TEST(a_key_with_another_limit_has_no_lease_of_the_old_one),
+        CHECK_TEST(one_thread_requests_more_of_a_key_for_all),
+        CHECK_TEST(operators_see_the_worst_of_all_partitions),
+        CHECK_TEST(marks_that_cannot_be_read_are_lost),
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_lease),

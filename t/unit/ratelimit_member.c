@@ -137,6 +137,7 @@ static uint64_t find_share_time(uint32_t interval_sec, uint64_t share_ms)
 
     other.share_ms = share_ms;
     join(&test);
+    test.member.share_ms = share_ms;
     for (uint64_t ms = 1001; ms < 2 * share_ms; ms += 1000) {
         if (rlr_member_local(&test.member, &other, key, limit, ms) > 0) {
             first_ms = first_ms == 0 ? ms : first_ms;
@@ -182,6 +183,72 @@ static void a_host_that_is_cut_off_gives_the_time_of_its_share(void **state)
     assert_int_equal(local_wait(&test, 5000), cut_off_ms - 5000);
     /* Without the store it will not be admitted. */
     assert_int_equal(local_wait(&test, 1001 + 3600000), 0);
+}
+
+/* The host was connected at 1500 ms, too, and the reply to an earlier call
+ * arrives after that. */
+static void a_reply_to_an_earlier_call_does_not_set_times_back(void **state)
+{
+    uint64_t cut_off_ms = 1500 + rlr_period_cut_off(ten.interval_sec);
+    uint64_t end_ms = 1500 + 3600000 - rlr_period_drift(3600000);
+    case_t test;
+
+    join(&test);
+    send_next(&test, 1500);
+    assert_true(answer(&test, 1500, 1501));
+    assert_true(answer(&test, 1200, 1600));
+    assert_int_equal(local(&test, cut_off_ms - 1), 0);
+    assert_int_equal(local(&test, cut_off_ms), 2);
+    assert_int_equal(local(&test, end_ms - 1), 2);
+    assert_int_equal(local(&test, end_ms), 0);
+    assert_int_equal(send_next(&test, 3499), RLR_STORE_HEARTBEAT);
+}
+
+/* The store reserves it from then on. */
+static void the_time_of_a_share_counts_from_the_last_heartbeat(void **state)
+{
+    uint64_t end_ms = 1001 + 3600000 - rlr_period_drift(3600000);
+    case_t test;
+
+    join(&test);
+    assert_int_equal(send_next(&test, 100000), RLR_STORE_HELLO);
+    assert_false(answer(&test, 100000, 100001));
+    assert_int_equal(local(&test, end_ms - 1), 2);
+    assert_int_equal(local(&test, end_ms), 0);
+}
+
+/* So T has passed since the base, which is not later than the heartbeat. */
+static void a_host_is_cut_off_for_longer_than_its_share_is_counted(void **state)
+{
+    for (uint32_t sec = 1; sec <= RLR_LIMIT_INTERVAL_SEC_MAX; sec++) {
+        assert_true(rlr_period_cut_off(sec) >= RLR_PERIOD_CALL_MS
+                        + (uint64_t)rlr_period_local_sec(sec) * 1000);
+    }
+}
+
+static uint32_t get_flags(case_t *test, const rlr_member_config_t *of,
+                          uint64_t now_ms)
+{
+    rlr_member_fill(&test->call, &test->member, of, RLR_STORE_HEARTBEAT,
+                    now_ms);
+    return test->call.flags;
+}
+
+static void a_host_brings_its_number_while_no_other_one_can_have_it(
+    void **state)
+{
+    rlr_member_config_t closed = config;
+    uint64_t end_ms = 1001 + 3600000 - rlr_period_drift(3600000);
+    case_t test;
+
+    closed.share_ms = 0;
+    join(&test);
+    assert_true((get_flags(&test, &config, end_ms - 1) & RLR_STORE_BRING) != 0);
+    assert_int_equal(get_flags(&test, &config, end_ms) & RLR_STORE_BRING, 0);
+    /* Without a share until it may be replaced. */
+    test.member.share_ms = 0;
+    assert_true((get_flags(&test, &closed, 59000) & RLR_STORE_BRING) != 0);
+    assert_int_equal(get_flags(&test, &closed, 59001) & RLR_STORE_BRING, 0);
 }
 
 static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
@@ -249,6 +316,80 @@ static void a_host_that_has_used_its_share_does_not_attest(void **state)
     assert_int_equal(test.call.flags & RLR_STORE_ATTEST, 0);
 }
 
+/* A host that has reported to a new epoch. */
+static void report_to_new_epoch(case_t *test)
+{
+    change_epoch(test, 1500);
+    send_next(test, 1500);
+    answer(test, 1500, 1501);
+    rlr_member_reported(&test->member, test->member.generation);
+}
+
+static void a_host_that_has_lost_marks_does_not_attest_while_they_count(
+    void **state)
+{
+    case_t test;
+
+    join(&test);
+    test.member.lost_until_ms = 1600;
+    report_to_new_epoch(&test);
+    assert_int_equal(get_flags(&test, &config, 1599) & RLR_STORE_ATTEST, 0);
+    assert_true((get_flags(&test, &config, 1600) & RLR_STORE_ATTEST) != 0);
+}
+
+/* A minute after it another host may have had the number. */
+static void a_host_attests_until_a_minute_after_its_last_heartbeat(void **state)
+{
+    case_t test;
+
+    join(&test);
+    report_to_new_epoch(&test);
+    assert_true((get_flags(&test, &config, 59000) & RLR_STORE_ATTEST) != 0);
+    assert_int_equal(get_flags(&test, &config, 59001) & RLR_STORE_ATTEST, 0);
+}
+
+static void a_host_attests_to_an_epoch_once(void **state)
+{
+    case_t test;
+
+    join(&test);
+    report_to_new_epoch(&test);
+    assert_int_equal(send_next(&test, 1503), RLR_STORE_HEARTBEAT);
+    assert_true(answer(&test, 1503, 1504));
+    assert_int_equal(get_flags(&test, &config, 1505),
+                     RLR_STORE_CLEAN | RLR_STORE_BRING);
+}
+
+static void a_host_whose_heartbeat_is_ignored_says_hello(void **state)
+{
+    static const rlr_store_status_t ignored[] = {RLR_STORE_LATE,
+                                                 RLR_STORE_OTHER};
+    case_t test;
+
+    for (int i = 0; i < 2; i++) {
+        join(&test);
+        send_next(&test, 1500);
+        test.reply.status = ignored[i];
+        assert_false(answer(&test, 1500, 1501));
+        assert_int_equal(send_next(&test, 1502), RLR_STORE_HELLO);
+    }
+}
+
+/* Another one may get the number before its next heartbeat. */
+static void a_host_without_a_number_is_not_connected(void **state)
+{
+    bool alone;
+    case_t test;
+
+    join(&test);
+    send_next(&test, 1500);
+    test.reply.status = RLR_STORE_FULL;
+    assert_false(answer(&test, 1500, 1501));
+    assert_int_equal(get_flags(&test, &config, 1502) & RLR_STORE_CLEAN, 0);
+    rlr_member_next(&test.member, &alone, 1502);
+    assert_true(alone);
+}
+
 static void a_host_that_leaves_admits_nothing_more(void **state)
 {
     case_t test;
@@ -293,10 +434,19 @@ int main(void)
         CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),
         CHECK_TEST(a_share_is_admitted_for_what_is_left_of_its_time),
         CHECK_TEST(a_host_that_is_cut_off_gives_the_time_of_its_share),
+        CHECK_TEST(a_reply_to_an_earlier_call_does_not_set_times_back),
+        CHECK_TEST(the_time_of_a_share_counts_from_the_last_heartbeat),
+        CHECK_TEST(a_host_is_cut_off_for_longer_than_its_share_is_counted),
+        CHECK_TEST(a_host_brings_its_number_while_no_other_one_can_have_it),
         CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
         CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_heartbeat),
         CHECK_TEST(a_host_that_has_used_its_share_does_not_attest),
+        CHECK_TEST(a_host_that_has_lost_marks_does_not_attest_while_they_count),
+        CHECK_TEST(a_host_attests_until_a_minute_after_its_last_heartbeat),
+        CHECK_TEST(a_host_attests_to_an_epoch_once),
+        CHECK_TEST(a_host_whose_heartbeat_is_ignored_says_hello),
+        CHECK_TEST(a_host_without_a_number_is_not_connected),
         CHECK_TEST(a_host_that_leaves_admits_nothing_more),
         CHECK_TEST(the_shares_of_all_numbers_add_up_to_the_limit),
     };

@@ -5,7 +5,12 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../../mod_ratelimit_regional/store/queue.h"
 
@@ -155,6 +160,110 @@ static void a_refill_is_asked_for_once_and_not_waited_for(void **state)
     rlr_queue_finish(queue, pending, true, 0);
 }
 
+static void requests_with_other_limits_do_not_share_a_pending_request(
+    void **state)
+{
+    static const rlr_limit_t twenty = {20, 10};
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    const rlr_pending_request_t *list;
+
+    rlr_queue_refill(queue, key, ten);
+    rlr_queue_refill(queue, key, twenty);
+    list = rlr_queue_take(queue, LONG_US);
+    assert_non_null(list->next);
+    assert_int_equal(list->limit.count, 10);
+    assert_int_equal(list->next->limit.count, 20);
+}
+
+static void a_pending_request_that_is_finished_is_used_again(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+
+    /* More than there are. */
+    for (int i = 0; i < 2000; i++) {
+        rlr_pending_request_t *pending;
+
+        rlr_queue_refill(queue, key, ten);
+        pending = rlr_queue_take(queue, 0);
+        assert_non_null(pending);
+        rlr_queue_finish(queue, pending, true, 0);
+    }
+}
+
+/* A thread of the test, and its number. */
+typedef struct sleeper_t {
+    rlr_queue_t *queue;
+    pthread_t thread;
+    _Atomic pid_t number;
+    rlr_pending_request_t *taken;
+} sleeper_t;
+
+/* Waits until it sleeps in a wait of the queue. */
+static void wait_until_asleep(const sleeper_t *sleeper)
+{
+    char state = 'R';
+
+    while (sleeper->number == 0 || state != 'S') {
+        char path[64];
+        FILE *file;
+
+        sched_yield();
+        snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+                 (int)sleeper->number);
+        file = sleeper->number == 0 ? NULL : fopen(path, "re");
+        if (file != NULL) {
+            assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+            fclose(file);
+        }
+    }
+}
+
+static void *run_reset(void *data)
+{
+    sleeper_t *sleeper = data;
+
+    sleeper->number = (pid_t)syscall(SYS_gettid);
+    rlr_queue_reset(sleeper->queue, key);
+    return NULL;
+}
+
+static void no_request_joins_a_pending_reset(void **state)
+{
+    sleeper_t sleeper = {.queue = rlr_queue_make(4, LONG_US, *state)};
+    rlr_pending_request_t *list;
+
+    pthread_create(&sleeper.thread, NULL, run_reset, &sleeper);
+    wait_until_asleep(&sleeper);
+    rlr_queue_refill(sleeper.queue, key, ten);
+    list = rlr_queue_take(sleeper.queue, LONG_US);
+    assert_true(list->is_reset);
+    assert_non_null(list->next);
+    assert_false(list->next->is_reset);
+    rlr_queue_finish(sleeper.queue, list->next, true, 0);
+    rlr_queue_finish(sleeper.queue, list, true, 0);
+    pthread_join(sleeper.thread, NULL);
+}
+
+static void *run_worker(void *data)
+{
+    sleeper_t *sleeper = data;
+
+    sleeper->number = (pid_t)syscall(SYS_gettid);
+    sleeper->taken = rlr_queue_take(sleeper->queue, LONG_US);
+    return NULL;
+}
+
+static void a_worker_that_waits_learns_that_the_queue_is_stopped(void **state)
+{
+    sleeper_t sleeper = {.queue = rlr_queue_make(4, LONG_US, *state)};
+
+    pthread_create(&sleeper.thread, NULL, run_worker, &sleeper);
+    wait_until_asleep(&sleeper);
+    rlr_queue_stop(sleeper.queue);
+    pthread_join(sleeper.thread, NULL);
+    assert_null(sleeper.taken);
+}
+
 static void a_stopped_queue_takes_no_pending_request(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
@@ -173,6 +282,10 @@ int main(void)
         CHECK_TEST(a_request_waits_for_the_timeout_at_most),
         CHECK_TEST(while_the_store_is_away_no_request_waits),
         CHECK_TEST(a_refill_is_asked_for_once_and_not_waited_for),
+        CHECK_TEST(requests_with_other_limits_do_not_share_a_pending_request),
+        CHECK_TEST(a_pending_request_that_is_finished_is_used_again),
+        CHECK_TEST(no_request_joins_a_pending_reset),
+        CHECK_TEST(a_worker_that_waits_learns_that_the_queue_is_stopped),
         CHECK_TEST(a_stopped_queue_takes_no_pending_request),
         CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
     };
