@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network between hosts and servers, and faults: slow, cut off and killed
  * hosts, calls that are lost, late or repeated, servers that lose their data,
- * and two servers that both answer. */
+ * two servers that both answer, and, the rare ones, hosts that get the number
+ * of another one, hellos that alone arrive, and hosts that lose their marks. */
 #include "group_sim.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ void sim_add_marks(host_t *host, call_t *call, uint64_t now_ms)
 {
     uint32_t room = 0;
 
-    for (uint32_t i = 0; i < HOST_BUCKETS; i++) {
+    for (uint32_t i = 0; i < host->buckets; i++) {
         for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
             if (call->call.mark_count + RLR_LEASE_MARKS > room) {
                 room = room * 2 + RLR_LEASE_MARKS;
@@ -39,6 +40,12 @@ void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server)
 
     if (!to_server && host->unanswered_until_us > until) {
         until = host->unanswered_until_us;
+    }
+    if (sim->us < host->hello_until_us
+        && (event.call->call.kind != RLR_STORE_HELLO
+            || sim->us / 1000000 % 40 != 0)) {
+        sim_release(event.call);
+        return;
     }
     event.us = sim->us + 100 + sim_random(sim) % 500;
     if (host->slow_us > 0) {
@@ -134,6 +141,97 @@ static void lose_all(sim_t *sim)
     }
 }
 
+static void kill_host(sim_t *sim, host_t *host, uint64_t down_us)
+{
+    host->is_down = true;
+    sim_push(sim,
+             (event_t){.us = sim->us + down_us,
+                       .kind = EVENT_START,
+                       .host = host->index});
+}
+
+/* A host is cut off for a minute to longer than its share is reserved. Another
+ * one, which is killed, gets its number when it starts; it is often cut off
+ * then, with a base in the future or after it, and the store may lose its data
+ * while both are. */
+static void take_over(sim_t *sim, host_t *host)
+{
+    uint32_t next = (host->index + 1) % sim->host_count;
+    uint64_t share_us = sim->share_ms * 1000;
+    uint64_t down_us = 61000000 + sim_random(sim) % 10000000;
+    uint64_t cut_us = down_us + sim_random(sim) % (share_us + 100000000);
+    uint64_t later_us = sim_random(sim) % 4 == 0
+        ? share_us + 70000000 + sim_random(sim) % 20000000
+        : down_us + sim_random(sim) % 20000000;
+
+    host->cut_until_us = sim->us + cut_us;
+    kill_host(sim, &sim->hosts[next], down_us);
+    if (sim_random(sim) % 4 != 0) {
+        sim_push(sim,
+                 (event_t){.us = sim->us + later_us,
+                           .kind = EVENT_CUT,
+                           .host = next});
+    }
+    if (sim_random(sim) % 2 == 0) {
+        sim_push(
+            sim,
+            (event_t){.us = sim->us + later_us + sim_random(sim) % 20000000,
+                      .kind = EVENT_EMPTY});
+        if (cut_us > later_us) {
+            host->cut_until_us = sim->us + later_us
+                + sim_random(sim) % 30000000;
+        }
+    }
+}
+
+/* A process dies with a lock: leases and marks of its host are lost, or its
+ * membership is; the store often loses its data within two seconds. */
+static void lose_marks(sim_t *sim, host_t *host)
+{
+    uint64_t now_ms = sim_clock(sim, host);
+
+    if (host->is_down) {
+        return;
+    }
+    if (sim_random(sim) % 4 == 0) {
+        rlr_member_recover(&host->member, now_ms);
+        host->alone_until_us = 0;
+    }
+    for (uint32_t i = 0; i < host->buckets; i++) {
+        for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
+            uint64_t until_ms = rlr_lease_live_until(&key->lease, now_ms);
+
+            if (until_ms > host->member.lost_until_ms) {
+                host->member.lost_until_ms = until_ms;
+            }
+            rlr_lease_reset(&key->lease);
+        }
+    }
+    sim_push(
+        sim,
+        (event_t){.us = sim->us + sim_random(sim) % 2000000,
+                  .kind = sim_random(sim) % 4 == 0 ? EVENT_HEAL : EVENT_EMPTY,
+                  .host = host->index});
+}
+
+static void begin_rare_fault(sim_t *sim, host_t *host)
+{
+    switch (sim_random(sim) % 4) {
+    case 0:
+        take_over(sim, host);
+        break;
+    case 1:
+        host->hello_until_us = sim->us + 100000000
+            + sim_random(sim) % (200000000 + sim->share_ms * 1000);
+        break;
+    case 2:
+        lose_marks(sim, host);
+        break;
+    default:
+        group_store_empty(sim->servers[sim->master]);
+    }
+}
+
 static void begin_fault(sim_t *sim)
 {
     host_t *host = &sim->hosts[sim_random(sim) % sim->host_count];
@@ -142,7 +240,7 @@ static void begin_fault(sim_t *sim)
         .us = sim->us + duration, .kind = EVENT_HEAL, .host = host->index};
 
     sim->faults++;
-    switch (sim_random(sim) % 10) {
+    switch (sim->has_rare_faults ? 10 : sim_random(sim) % 13) {
     case 0:
         host->cut_until_us = sim->us + duration;
         break;
@@ -154,9 +252,7 @@ static void begin_fault(sim_t *sim)
         sim_push(sim, heal);
         break;
     case 3:
-        host->is_down = true;
-        heal.kind = EVENT_START;
-        sim_push(sim, heal);
+        kill_host(sim, host, duration);
         break;
     case 4:
         group_store_empty(sim->servers[sim->master]);
@@ -177,7 +273,7 @@ static void begin_fault(sim_t *sim)
     case 8:
         lose_all(sim);
         break;
-    default:
+    case 9:
         if (!sim->is_failing_over) {
             fail_over(sim);
             break;
@@ -186,6 +282,9 @@ static void begin_fault(sim_t *sim)
         host->server = 1 - host->server;
         heal.kind = EVENT_MOVE;
         sim_push(sim, heal);
+        break;
+    default:
+        begin_rare_fault(sim, host);
     }
 }
 
@@ -209,7 +308,7 @@ static void stop_host(sim_t *sim, host_t *host)
                            .host = host->index});
         return;
     }
-    for (uint32_t i = 0; i < HOST_BUCKETS; i++) {
+    for (uint32_t i = 0; i < host->buckets; i++) {
         for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
             rlr_store_item_t items[RLR_LEASE_CLOSINGS];
             uint32_t count = rlr_lease_close(items, &key->lease, now_ms);
@@ -277,6 +376,12 @@ void sim_fault(sim_t *sim, event_t event)
         sim_push(
             sim,
             (event_t){.us = sim->us + sim->change_us, .kind = EVENT_CHANGE});
+        break;
+    case EVENT_CUT:
+        host->cut_until_us = sim->us + 30000000 + sim_random(sim) % 60000000;
+        break;
+    case EVENT_EMPTY:
+        group_store_empty(sim->servers[sim->master]);
         break;
     default:
         break;

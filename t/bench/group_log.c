@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact logs of all hosts' decisions, and their check. */
+/* Exact logs of all hosts' decisions, their check and the report. */
 #include "group_sim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 void sim_log_add(sim_log_t *log, uint32_t key, uint64_t us)
 {
@@ -102,12 +103,35 @@ static void count_wrongful(sim_t *sim)
     }
 }
 
-uint64_t sim_log_check(sim_t *sim)
+uint64_t sim_log_report(sim_t *sim, uint64_t seconds, uint64_t seed)
 {
+    double requests = sim->requests > 0 ? (double)sim->requests : 1;
+    struct rusage usage;
+    uint64_t keys;
+    uint64_t marks;
+    uint64_t over;
+
     qsort(sim->admissions.entries, sim->admissions.count,
           sizeof(*sim->admissions.entries), compare);
     qsort(sim->refusals.entries, sim->refusals.count,
           sizeof(*sim->refusals.entries), compare);
     count_wrongful(sim);
-    return count_over(&sim->admissions);
+    over = count_over(&sim->admissions);
+    group_store_size(sim->servers[sim->master], &keys, &marks);
+    getrusage(RUSAGE_SELF, &usage);
+    printf("hosts %u keys %u seconds %" PRIu64 " seed %" PRIu64
+           " requests %" PRIu64 " admitted %" PRIu64 " local %" PRIu64 "\n",
+           sim->host_count, sim->key_count, seconds, seed, sim->requests,
+           sim->admissions.count, sim->local);
+    printf("over-admissions %" PRIu64 "  wrongful refusals %.3f %%  calls per "
+           "request %.4f  keys at the store %" PRIu64 " marks %" PRIu64
+           " faults %" PRIu64 "\n"
+           "of these with N <= 64: %" PRIu64 ", until %.3f ms after an "
+           "admission had expired\n"
+           "the simulation took %ld MB\n",
+           over, 100.0 * (double)sim->wrongful / requests,
+           (double)sim->calls / requests, keys, marks, sim->faults,
+           sim->wrongful_small, (double)sim->wrongful_us / 1000.0,
+           usage.ru_maxrss / 1024);
+    return over;
 }

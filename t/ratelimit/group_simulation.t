@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of mod_ratelimit_regional/group in a simulation with faults: hosts that are slow,
-# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data, and
-# two servers that both answer, and the loss of the store and all hosts at once.
+# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data,
+# two servers that both answer, hosts that lose their marks, and the loss of the store and all hosts
+# at once, with clocks that differ by up to 1/512.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir);
@@ -32,6 +33,18 @@ for my $seed (1 .. 48) {
 is "@over", '', 'never more than N in any T over all hosts, through faults of hosts, network and store';
 cmp_ok $admitted, '>', 100_000, 'requests were admitted in between';
 cmp_ok $local, '>', 1000, 'hosts that were cut off admitted their share';
+
+# Minutes without other faults: another host gets the number of one that is cut off, and is cut off
+# before or after its base; hellos alone arrive; marks are lost, and then the store's data.
+my ($rare_local, @rare_over) = (0);
+for my $seed (1 .. 36) {
+    my $result = simulate("seed=$seed", 'seconds=20000', 'rate=20', 'keys=40', 'rare=1', 'hosts=' . (3 + $seed % 3),
+        'faults=' . (40, 150, 300)[ $seed % 3 ], 'share=' . (20, 60, 100)[ $seed / 3 % 3 ]);
+    push @rare_over, $result->{text} if $result->{over} > 0;
+    $rare_local += $result->{local};
+}
+is "@rare_over", '', 'never more than N in any T over all hosts, through faults that need minutes without others';
+cmp_ok $rare_local, '>', 1000, 'hosts admitted their share in these faults';
 
 # A day of four hosts, with a fault every five minutes or every 20 seconds.
 for (1 .. 2) {

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events of the simulation of a region, and calls on their way. */
+#ifndef GROUP_EVENT_H
+#define GROUP_EVENT_H
+
+#include "group_store.h"
+
+enum event_kind {
+    EVENT_ARRIVE,
+    EVENT_TICK,
+    EVENT_EXECUTE,
+    EVENT_REPLY,
+    EVENT_FAULT,
+    EVENT_HEAL,
+    EVENT_START,
+    EVENT_MOVE,
+    EVENT_RETIRE,
+    EVENT_STOP,
+    EVENT_LEAVE,
+    EVENT_CUT,   /* the host is cut off until it is healed */
+    EVENT_EMPTY, /* the store loses its data */
+    EVENT_CHANGE /* of the configuration */
+};
+
+typedef struct call_t {
+    rlr_store_call_t call;
+    rlr_store_reply_t reply;
+    rlr_store_item_t item;
+    rlr_store_grant_t grant;
+    rlr_store_mark_t *marks;
+    uint32_t generation;
+    uint64_t sent_ms;
+    uint64_t sent_us;
+    uint64_t executed_us;
+    uint64_t waiting_since_us;
+    uint32_t life;
+    uint32_t server;
+    uint32_t key;
+    int references;
+    bool has_key;
+    bool is_alone;
+    bool is_replied;
+} call_t;
+
+typedef struct event_t {
+    uint64_t us;
+    uint64_t order;
+    enum event_kind kind;
+    uint32_t host;
+    call_t *call;
+} event_t;
+
+#endif
