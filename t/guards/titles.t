@@ -27,8 +27,8 @@ for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
         }
         push @continued, "$file:$number: $2" if $line =~ /(["'])([\w \/.,\$\{\}-]+: $CONTINUES (?:(?!\1).)*)\1/;
         next if $end;
-        # The last argument of a call, or a line of its own.
-        push @titles, "$file:$number: $2" if $line =~ /(?:,|\A)\s*(["'])($REFERS (?:(?!\1).)*)\1\s*\)?\s*(?:;|for\b|if\b)/;
+        # The last argument of a call, that of pass, or a line of its own.
+        push @titles, "$file:$number: $2" if $line =~ /(?:,|\A|\bpass\b\s*\(?)\s*(["'])($REFERS (?:(?!\1).)*)\1\s*\)?\s*(?:;|for\b|if\b)/;
     }
 }
 is join("\n", @subtests), '', 'titles of subtests begin with their subject';

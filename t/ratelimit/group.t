@@ -39,6 +39,22 @@ sub admits {
     return is $admitted, $expected, $title;
 }
 
+# Requests to the hosts until each has admitted one more; how many were admitted.
+sub send_until_all_admit {
+    my ($path, $key, @hosts) = @_;
+    my %left = map { $_ => 1 } @hosts;
+    my $admitted = 0;
+    wait_for('an admission at each host', sub {
+        for my $host (sort keys %left) {
+            next if !$region->send($host, $path, $key);
+            delete $left{$host};
+            $admitted++;
+        }
+        return !%left;
+    });
+    return $admitted;
+}
+
 # --- A first start ------------------------------------------------------------------
 
 # Of /hour nothing is admitted for an hour: that these hosts know of no admission does not
@@ -51,8 +67,8 @@ $region->wait_for_grants;
 
 admits(7, 'four hosts together admit N requests of a key, and each key has its own limit', sub { send_to_all('/hour', $_[0], 24) });
 my $answer = $region->{last};
-is $answer->{status}, 429, 'the next one is refused, at any host';
-cmp_ok $answer->{headers}{'retry-after'}, '<=', 3600, 'with a wait of at most the interval';
+is $answer->{status}, 429, 'a request over the limit of the region is refused, at any host';
+cmp_ok $answer->{headers}{'retry-after'}, '<=', 3600, 'a refusal by the store has a wait of at most the interval';
 
 # Bursts to each host in turn, until more than two intervals must have passed.
 my $round = 0;
@@ -70,7 +86,8 @@ cmp_ok $region->most('/one', 'burst', 10), '<=', 1, 'a limit below the number of
 
 my $large = send_to_all('/large', 'lease', 320);
 cmp_ok $region->most('/large', 'lease', 10), '<=', 200, 'leases: never more than N';
-cmp_ok $large, '>', 0, 'leases: requests are admitted';
+# Each of four hosts may keep N / 32 that it does not use.
+cmp_ok $large, '>=', 150, 'leases: most of N are admitted';
 
 # --- Reset -------------------------------------------------------------------------
 
@@ -83,7 +100,8 @@ admits(7, 'a key that an operator resets at one host has its whole limit at all 
             'action=reset&api-key=' . hash_of($key));
         return $region->send(2, '/hour', $key);
     });
-    return 1 + send_to_all('/hour', $key, 16);
+    # At each, or two of them could admit all.
+    return 1 + send_until_all_admit('/hour', $key, 0, 1, 3) + send_to_all('/hour', $key, 16);
 });
 
 # --- The store loses its data --------------------------------------------------------
@@ -101,9 +119,9 @@ sub admitted_around {
     };
 }
 
-admits(7, 'emptied: the hosts report what they have admitted, and the rest is granted',
+admits(7, 'a store that is emptied: the hosts report what they have admitted, and the rest is granted',
     admitted_around(sub { $region->{redis}->run('FLUSHALL') }));
-admits(7, 'restarted without its data: likewise', admitted_around(sub {
+admits(7, 'a store that is restarted without its data: the hosts report what they have admitted', admitted_around(sub {
     $region->{redis}->stop;
     $region->{redis}->start;
 }));
@@ -113,26 +131,13 @@ like slurp($region->{hosts}[$_]->dir . '/logs/error_log'), qr/RLR0115: .*store d
 
 # --- The store is away ---------------------------------------------------------------
 
-# Requests to all hosts until each has admitted one more.
-sub send_until_all_admit {
-    my ($key) = @_;
-    my %left = map { $_ => 1 } 0 .. 3;
-    wait_for('an admission at each host', sub {
-        for my $host (0 .. 3) {
-            delete $left{$host} if $region->send($host, '/ten', $key);
-        }
-        return !%left;
-    });
-    return;
-}
-
 send_to_all('/ten', 'cut', 12);
 $region->{redis}->stop;
-send_until_all_admit('cut');
+send_until_all_admit('/ten', 'cut', 0 .. 3);
 pass 'local: hosts that are cut off admit their shares';
 $region->{redis}->start;
-send_until_all_admit('cut') for 1 .. 2;
-pass 'and those that return are granted admissions again';
+send_until_all_admit('/ten', 'cut', 0 .. 3) for 1 .. 2;
+pass 'hosts that return to the store are granted admissions again';
 cmp_ok $region->most('/ten', 'cut', 10), '<=', 10, 'never an eleventh request in any 10 s, while hosts are cut off and return';
 
 done_testing;

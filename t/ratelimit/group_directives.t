@@ -95,7 +95,7 @@ pass 'with the right password the store is used';
 
 my $bad = start('bad');
 wait_for('the log', sub { slurp($bad->dir . '/logs/error_log') =~ /RLR0115: .*AUTH: / });
-is $bad->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'with a wrong one it is away: nothing is admitted before a share';
+is $bad->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'with a wrong password the store is away: nothing is admitted before a share';
 unlike slurp($bad->dir . '/logs/error_log'), qr/RLR0115: .*\bbad\b/, 'the log does not show the password';
 
 my $open = start('bad', "RateLimitStoreFailure open\n");

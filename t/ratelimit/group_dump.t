@@ -20,7 +20,7 @@ my $output = wait_for('the rules of both', sub {
     return $text =~ /(?:the same rules.*){2}/s && $text;
 });
 like $output, qr/^RateLimitStore, for 2 hosts\n(?:  \S+, \d+ s ago: the same rules\n){2}/m, 'all hosts have the same rules';
-unlike $output, qr/WARNING/, 'then there is no warning';
+unlike $output, qr/WARNING/, 'while all hosts have the same rules there is no warning';
 
 my $rules = <<"CONF";
 RateLimitRegion us

@@ -51,11 +51,16 @@ is scalar @{ $region->{log}{'/hour key'} }, 9, 'all hosts together admit N: requ
 
 $_->stop for @hosts;
 $_->start for @hosts;
-admit(1, '/hour', 'second', 3);
-$region->send($_ % 3, '/hour', 'second') for 1 .. 12;
-cmp_ok scalar @{ $region->{log}{'/hour second'} }, '<=', 9, 'all have stopped and started: N, and without a wait';
+# On a busy machine the store may grant what comes too late for its request.
+my ($next, $all) = (0);
+wait_for('N admissions of one key', sub {
+    my $key = 'all' . $next++;
+    $all = grep { $region->send($_ % 3, '/hour', $key) } 1 .. 24;
+    return $all >= 9;
+});
+is $all, 9, 'after all hosts have stopped and started they admit N, and without a wait';
 $region->send($_ % 3, '/hour', 'key') for 1 .. 6;
-is scalar @{ $region->{log}{'/hour key'} }, 9, 'nothing is forgotten';
+is scalar @{ $region->{log}{'/hour key'} }, 9, 'after all hosts have stopped and started nothing is forgotten';
 
 # --- Fewer hosts --------------------------------------------------------------------------
 

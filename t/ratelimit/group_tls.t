@@ -71,9 +71,9 @@ my ($redis, $port) = start_redis('server', 'no');
 is outcome($port, "RateLimitStoreTLS ca=$dir/ca.pem"), 'granted', 'a server of the authority, with its address in the certificate';
 # The next host would be one too many.
 $redis->run('FLUSHALL');
-is outcome($port, "RateLimitStoreTLS ca=$dir/ca.pem name=store.example"), 'granted', 'or with the name that is given';
-like outcome($port, "RateLimitStoreTLS ca=$dir/ca.pem name=another.example"), qr/TLS: .*verify failed/, 'another name is refused';
-like outcome($port, "RateLimitStoreTLS ca=$dir/other.pem"), qr/TLS: .*verify failed/, 'so is another authority';
+is outcome($port, "RateLimitStoreTLS ca=$dir/ca.pem name=store.example"), 'granted', 'a server of the authority, with the name that is given in the certificate';
+like outcome($port, "RateLimitStoreTLS ca=$dir/ca.pem name=another.example"), qr/TLS: .*verify failed/, 'a server with another name in its certificate is refused';
+like outcome($port, "RateLimitStoreTLS ca=$dir/other.pem"), qr/TLS: .*verify failed/, 'a server of another authority is refused';
 like outcome($port, ''), qr/TLS: .*verify failed/, 'without the directive the authorities are those of the system';
 
 my ($named, $named_port) = start_redis('named', 'no');
