@@ -29,12 +29,6 @@ static const char *name_rule_row(const char *region, const rlr_rule_t *rule,
                        rlr_keys[rule->key].word, NULL);
 }
 
-static const char *name_extra_row(const char *region, const char *name,
-                                  apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, region, "/", name, NULL);
-}
-
 /* ---- Checks that need the whole configuration ---- */
 
 /* The regions of all rules, for messages. */
@@ -411,9 +405,10 @@ static void add_region_names(apr_array_header_t *names, const char *region,
                                                                 pool);
         }
     }
+    /* Bounded: the rows of one region. */
     for (size_t i = 0; i < EXTRA_ROWS; i++) {
-        APR_ARRAY_PUSH(names, const char *) = name_extra_row(
-            region, extra_rows[i], pool);
+        APR_ARRAY_PUSH(names, const char *) = apr_pstrcat(pool, region, "/",
+                                                          extra_rows[i], NULL);
     }
 }
 
@@ -438,6 +433,12 @@ static uint32_t find_row(apr_hash_t *rows, const char *name)
     return row != NULL ? *row : 0;
 }
 
+static uint32_t find_extra_row(apr_hash_t *rows, const rlr_vhost_t *vhost,
+                               const char *name, apr_pool_t *pool)
+{
+    return find_row(rows, apr_pstrcat(pool, vhost->region, "/", name, NULL));
+}
+
 static void set_rows(rlr_vhost_t *vhost, apr_hash_t *rows, apr_pool_t *pool)
 {
     for (int i = 0; i < vhost->rules->nelts; i++) {
@@ -446,14 +447,11 @@ static void set_rows(rlr_vhost_t *vhost, apr_hash_t *rows, apr_pool_t *pool)
 
         entry->row = find_row(rows, entry->row_name);
     }
-    vhost->new_keys.new_row = find_row(
-        rows, name_extra_row(vhost->region, NEW_ROW_NAME, pool));
-    vhost->new_keys.known_row = find_row(
-        rows, name_extra_row(vhost->region, KNOWN_ROW_NAME, pool));
-    vhost->warning_row = find_row(
-        rows, name_extra_row(vhost->region, WARNING_ROW_NAME, pool));
-    vhost->store_row = find_row(
-        rows, name_extra_row(vhost->region, STORE_ROW_NAME, pool));
+    vhost->new_keys.new_row = find_extra_row(rows, vhost, NEW_ROW_NAME, pool);
+    vhost->new_keys.known_row = find_extra_row(rows, vhost, KNOWN_ROW_NAME,
+                                               pool);
+    vhost->warning_row = find_extra_row(rows, vhost, WARNING_ROW_NAME, pool);
+    vhost->store_row = find_extra_row(rows, vhost, STORE_ROW_NAME, pool);
 }
 
 void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,

@@ -8,11 +8,14 @@
 
 #include "../group/period.h"
 
-/* A heartbeat of an idle partition. */
-#define IDLE_MS 300U
+/* Milliseconds between heartbeats of an idle partition; with more hosts more,
+ * so that one store has time for all. */
+#define IDLE_MS(members) (300U + 3U * (members) / 5U)
 /* Of one in an epoch that is not complete yet. */
-#define JOINING_MS 80U
-#define RETRY_MS   300U
+#define JOINING_MS(members) (80U + (members))
+/* After a call that the store has ignored, or answered too late. */
+#define PAUSE_MS(members) (members)
+#define RETRY_MS          300U
 /* Items of one call: a script blocks the store. */
 #define ITEMS_MAX 64U
 #define MARKS_MAX 512U
@@ -134,13 +137,14 @@ static bool has_pending_request(const rlr_pending_request_t *list,
     return list != NULL;
 }
 
-static bool is_due(const rlr_ledger_state_t *state, uint64_t now_ms,
-                   bool has_pending_requests)
+static bool is_due(const rlr_ledger_state_t *state, uint32_t members,
+                   uint64_t now_ms, bool has_pending_requests)
 {
     return has_pending_requests || !state->member.is_confirmed
         || now_ms >= state->member.heartbeat_until_ms
         || now_ms >= state->heartbeat_sent_ms
-            + (state->member.is_complete ? IDLE_MS : JOINING_MS);
+            + (state->member.is_complete ? IDLE_MS(members)
+                                         : JOINING_MS(members));
 }
 
 /* Fills a call of the partition, if one is due and may be sent. The lock is
@@ -155,7 +159,8 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
     if (state->member.has_left || now_ms < state->alone_until_ms
-        || !is_due(state, now_ms, has_pending_requests)) {
+        || !is_due(state, exchange->member.members, now_ms,
+                   has_pending_requests)) {
         return false;
     }
     rlr_member_fill(&flight->call, &state->member, &exchange->member, kind,
@@ -229,6 +234,20 @@ static void take_grant(rlr_exchange_t *exchange, const flight_t *flight,
     rlr_queue_finish(exchange->queue, pending, true, admitted);
 }
 
+/* Until when no call of the partition is sent, after this one. */
+static void set_pause_locked(const rlr_exchange_t *exchange,
+                             rlr_ledger_state_t *state, const flight_t *flight,
+                             bool is_accepted, uint64_t now_ms)
+{
+    if (!state->member.is_confirmed || flight->call.item_count == 0) {
+        state->alone_until_ms = 0;
+    }
+    if (!is_accepted && flight->call.kind == RLR_STORE_HEARTBEAT
+        && !state->member.is_confirmed) {
+        state->alone_until_ms = now_ms + PAUSE_MS(exchange->member.members);
+    }
+}
+
 /* Takes the reply; true if it was accepted or needs no acceptance. */
 static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
                    const rlr_store_reply_t *reply)
@@ -256,9 +275,7 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
             && reply->status == RLR_STORE_OK) {
             rlr_member_reported(&state->member, flight->generation);
         }
-        if (!state->member.is_confirmed || flight->call.item_count == 0) {
-            state->alone_until_ms = 0;
-        }
+        set_pause_locked(exchange, state, flight, is_accepted, now_ms);
     }
     /* With the lock: a report that follows has these marks. */
     for (uint32_t i = 0; i < flight->call.item_count; i++) {

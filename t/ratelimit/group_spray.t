@@ -53,8 +53,8 @@ my $region = begin(4096, 10);
 my $before = keys_of($region);
 my $admitted = spray($region, '/day', 2000);
 cmp_ok $admitted, '<=', 4096 / 16, 'an address has a sixteenth of the table, with a store too';
-cmp_ok $admitted, '>', 0, 'up to that its new keys are admitted';
-cmp_ok keys_of($region) - $before, '<=', 4096 / 16, 'and the store keeps no more keys of it';
+cmp_ok $admitted, '>', 0, 'new keys of an address are admitted up to its share';
+cmp_ok keys_of($region) - $before, '<=', 4096 / 16, 'the store keeps no more keys of an address than that';
 like $region->{hosts}[0]->error_log, qr/RLR0206/, 'the log says that an address has its share';
 wait_for('an admission of another address', sub {
     return $region->{hosts}[0]->ask('GET', '/ten', { 'x-api-key' => next_key(), 'X-Forwarded-For' => next_address() })->{status} == 204;
@@ -73,7 +73,7 @@ for my $partition (0 .. 15) {
 }
 cmp_ok $before, '>', 2 * 86_400_000, 'the store keeps what may count, and for longer than any interval';
 my ($ms) = $region->{redis}->run('PTTL', 'rlr:{0}') =~ /^:(\d+)/;
-cmp_ok $ms, '<', 3 * 86_400_000, 'but not for ever';
+cmp_ok $ms, '<', 3 * 86_400_000, 'the data at the store expires';
 
 # --- A store that is full -----------------------------------------------------------
 

@@ -39,7 +39,7 @@ for my $fault (sort keys %faults) {
     # A server that becomes a replica closes the connection first.
     my ($word) = $fault =~ /\A(\w+)/;
     like $host->error_log, qr/RLR0115: the store does not answer: .*\b(?:$word|closed)\b/, "$fault: the log says so";
-    unlike $host->error_log, qr/RLR0116/, "$fault: and not that the store answers";
+    unlike $host->error_log, qr/RLR0116/, "$fault: the log does not say that the store answers";
     $faults{$fault}[1]->($regions{$fault}{redis});
 }
 for my $fault (sort keys %faults) {
