@@ -266,6 +266,44 @@ static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
     assert_int_equal(test.call.flags & RLR_STORE_BRING, 0);
 }
 
+/* Neither admitted while the host is cut off, nor brought to a new epoch. */
+static void assert_no_share(const case_t *test,
+                            const rlr_member_config_t *changed)
+{
+    rlr_store_call_t call;
+
+    assert_int_equal(
+        rlr_member_local(&test->member, changed, key, ten, 100000), 0);
+    assert_int_equal(
+        rlr_member_local_wait(&test->member, changed, key, ten, 100000), 0);
+    rlr_member_fill(&call, &test->member, changed, RLR_STORE_HEARTBEAT, 1500);
+    assert_int_equal(call.flags & RLR_STORE_BRING, 0);
+}
+
+static void a_share_is_of_the_configuration_that_it_was_given_for(void **state)
+{
+    rlr_member_config_t more = config;
+    rlr_member_config_t longer = config;
+    rlr_member_config_t closed = config;
+    case_t test;
+
+    join(&test);
+    assert_int_equal(local(&test, 100000), 2);
+    more.members++;
+    longer.share_ms *= 2;
+    closed.share_ms = 0;
+    assert_no_share(&test, &more);
+    assert_no_share(&test, &longer);
+    assert_no_share(&test, &closed);
+    /* Of a number of the new configuration it has a share. */
+    send_next(&test, 1500);
+    test.call.members = more.members;
+    assert_true(answer(&test, 1500, 1501));
+    assert_int_equal(rlr_member_local(&test.member, &more, key, ten, 100000),
+                     2);
+    assert_int_equal(local(&test, 100000), 0);
+}
+
 static void an_answer_ends_the_use_of_the_share(void **state)
 {
     case_t test;
@@ -439,6 +477,7 @@ int main(void)
         CHECK_TEST(a_host_is_cut_off_for_longer_than_its_share_is_counted),
         CHECK_TEST(a_host_brings_its_number_while_no_other_one_can_have_it),
         CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
+        CHECK_TEST(a_share_is_of_the_configuration_that_it_was_given_for),
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
         CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_heartbeat),
         CHECK_TEST(a_host_that_has_used_its_share_does_not_attest),
