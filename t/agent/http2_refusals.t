@@ -29,6 +29,11 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     '<Location "/files">', 'SetHandler None', '</Location>',
     'LoadModule include_module "${MODULES}/mod_include.so"',
     location('/including', 'SetHandler send-as-is', 'Options +Includes', 'SetOutputFilter INCLUDES'),
+    # A filter of the request is in front of those of its protocol, from the start.
+    'LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"', 'RateLimitRegion eu', 'RateLimitRule all /indexed key=ip eu=100000/1h',
+    'LoadModule dir_module "${MODULES}/mod_dir.so"',
+    '<Location "/indexed/">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', 'DirectoryIndex a1.html a2.html ok.html', '</Location>',
+    '<LocationMatch "^/indexed/a">', 'AuthType AgentKey', 'Require agent-scope admin', '</LocationMatch>',
     location('/explained', 'SetHandler None', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope read', '</RequireAny>'));
 my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
 
@@ -44,6 +49,15 @@ sub refusal {
     my ($json, $status) = do { local $/ = undef; split /\n/, <$out> };
     close $out or return 'curl failed: ' . ($? >> 8);
     return "$status " . decode_json($json)->{code};
+}
+
+# Of a GET.
+sub index_of {
+    my ($path) = @_;
+    open my $out, '-|', qw(curl -s --http2-prior-knowledge -H), "x-api-key: $reader", $server->url . $path or die "curl: $!\n";
+    my $text = do { local $/ = undef; <$out> };
+    close $out or return 'curl failed: ' . ($? >> 8);
+    return $text;
 }
 
 make_path("$server->{dir}/htdocs/explained");
@@ -92,6 +106,10 @@ write_file("$server->{dir}/htdocs/including/file", qq(Content-Type: text/plain\n
     is $line, '200 window', 'HTTP/2: nothing is discarded of such a body though a Require has denied a subrequest';
     end_client(@client);
 }
+
+make_path("$server->{dir}/htdocs/indexed");
+write_file("$server->{dir}/htdocs/indexed/$_.html", qq({"code":"$_"})) for qw(a1 a2 ok);
+is index_of('/indexed/'), '{"code":"ok"}', 'HTTP/2: a directory whose first indexes a Require denies has the next one, each time' for 1 .. 5;
 
 my @scenarios = (
     [ 'silent', '401', 'a client that sends nothing more' ],
