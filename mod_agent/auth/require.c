@@ -178,6 +178,15 @@ static bool is_checked(authz_status *status, const agent_identity_t *identity,
     return *status == AUTHZ_NEUTRAL;
 }
 
+/* Another line may grant it. */
+static authz_status prepare_denial(authz_status status, request_rec *r)
+{
+    if (status == AUTHZ_DENIED) {
+        agent_unread_deny(r);
+    }
+    return status;
+}
+
 static authz_status match_any(request_rec *r, const void *parsed,
                               match_word_t match)
 {
@@ -192,11 +201,7 @@ static authz_status match_any(request_rec *r, const void *parsed,
     for (int i = 0; i < words->nelts && status == AUTHZ_DENIED; i++) {
         status = match(identity, APR_ARRAY_IDX(words, i, const char *), r);
     }
-    /* Another line may grant it. */
-    if (status == AUTHZ_DENIED) {
-        agent_unread_deny(r);
-    }
-    return status;
+    return prepare_denial(status, r);
 }
 
 static authz_status grant(bool is_granted)
@@ -247,9 +252,12 @@ static authz_status check_own(request_rec *r)
     const agent_identity_t *identity = agent_identity_of(r);
     authz_status status;
 
-    return is_checked(&status, identity, r) ? grant(agent_identity_is_for(
-               identity, agent_config_deployment(agent_config_dir(r)), r->pool))
-                                            : status;
+    if (!is_checked(&status, identity, r)) {
+        return status;
+    }
+    status = grant(agent_identity_is_for(
+        identity, agent_config_deployment(agent_config_dir(r)), r->pool));
+    return prepare_denial(status, r);
 }
 
 static authz_status check_names(request_rec *r, const char *line,

@@ -27,6 +27,8 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     location('/small', 'AgentMaxBody 65536'),
     (map { location($_, 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope admin', 'ErrorDocument 403 /explained/file') } qw(/refused /files)),
     '<Location "/files">', 'SetHandler None', '</Location>',
+    location('/own', 'SetHandler None', 'AgentDeployment shop account=' . create_account(), 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-deployment',
+        'ErrorDocument 403 /explained/file'),
     'LoadModule include_module "${MODULES}/mod_include.so"',
     location('/including', 'SetHandler send-as-is', 'Options +Includes', 'SetOutputFilter INCLUDES'),
     # A filter of the request is in front of those of its protocol, from the start.
@@ -64,6 +66,7 @@ make_path("$server->{dir}/htdocs/explained");
 write_file("$server->{dir}/htdocs/explained/file", '{"code":"explained"}');
 my %refusals = (
     'with an ErrorDocument that a second line admits' => [ '403 explained', '/refused/threads', '-H', "x-api-key: $reader" ],
+    'of another handler, with the key of another account' => [ '403 explained', '/own/x', '-H', "x-api-key: $reader" ],
     'of another handler, with such an ErrorDocument' => [ '403 explained', '/files/x', '-H', "x-api-key: $reader" ],
     'without a key' => [ '401 unauthorized', '/keyed/threads' ],
     'with a key without the scope' => [ '403 scope_required', '/keyed/threads', '-H', "x-api-key: $reader" ],
