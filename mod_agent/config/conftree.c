@@ -27,7 +27,7 @@ static const char *find_directive(const ap_directive_t *node, const char *name)
     return found;
 }
 
-static bool is_word(const char *args, const char *word)
+bool agent_conftree_is_word(const char *args, const char *word)
 {
     size_t quote = args[0] == '"' || args[0] == '\'' ? 1 : 0;
     size_t length = strlen(word);
@@ -48,7 +48,7 @@ static bool has_word(const ap_directive_t *node, const char *name,
 {
     for (; node != NULL; node = node->next) {
         if (strcasecmp(node->directive, name) == 0
-            && is_word(node->args, word)) {
+            && agent_conftree_is_word(node->args, word)) {
             return true;
         }
         if ((with_hosts || !is_host(node))

@@ -16,6 +16,10 @@
  */
 const char *agent_conftree_find(const char *name);
 
+/* Whether the arguments of a directive are that word in any case, which may be
+ * in quotes. */
+bool agent_conftree_is_word(const char *args, const char *word);
+
 /* Whether a directive whose only argument, which may be in quotes, is that word
  * in any case is in any section. */
 bool agent_conftree_has_word(const char *name, const char *word);

@@ -34,8 +34,8 @@ static const char *skip_word(const char *line, const char *word)
 static bool needs_no_user(const char *line)
 {
     static const char *const providers[] = {
-        "all", "env",   "expr",   "forward-dns", "host",
-        "ip",  "local", "method", "ssl",         "ssl-verify-client"};
+        "env",    "expr", "forward-dns",      "host", "ip", "local",
+        "method", "ssl",  "ssl-verify-client"};
 
     for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++) {
         if (skip_word(line, providers[i]) != NULL) {
@@ -45,14 +45,30 @@ static bool needs_no_user(const char *line)
     return false;
 }
 
-/* Whether a line or section denies each request without credentials. */
-static bool demands_user(const ap_directive_t *node)
+static bool is_own_provider(const char *line)
+{
+    return strncasecmp(line, PREFIX, strlen(PREFIX)) == 0;
+}
+
+/* of_keys: a user of httpd is one with a key. */
+static bool line_demands_key(const char *line, bool of_keys)
+{
+    const char *whom = skip_word(line, "all");
+
+    if (whom != NULL) {
+        return strcasecmp(whom, "denied") == 0;
+    }
+    return skip_word(line, "not") == NULL
+        && (is_own_provider(line) || (of_keys && !needs_no_user(line)));
+}
+
+/* Whether a line or section denies each request without a key. */
+static bool demands_key(const ap_directive_t *node, bool of_keys)
 {
     const bool is_any = is_named(node, "<RequireAny");
 
     if (is_named(node, "Require")) {
-        return skip_word(node->args, "not") == NULL
-            && !needs_no_user(node->args);
+        return line_demands_key(node->args, of_keys);
     }
     if (!is_any && !is_named(node, "<RequireAll")) {
         return false;
@@ -60,11 +76,36 @@ static bool demands_user(const ap_directive_t *node)
     /* Each of a <RequireAny> must, one of a <RequireAll>. */
     for (const ap_directive_t *child = node->first_child; child != NULL;
          child = child->next) {
-        if (demands_user(child) != is_any) {
+        if (demands_key(child, of_keys) != is_any) {
             return !is_any;
         }
     }
     return is_any && node->first_child != NULL;
+}
+
+/* The last one in the section is in force; NULL: there is none. */
+static const ap_directive_t *find_type(const ap_directive_t *section)
+{
+    const ap_directive_t *found = NULL;
+
+    for (const ap_directive_t *child = section->first_child; child != NULL;
+         child = child->next) {
+        found = is_named(child, "AuthType") ? child : found;
+    }
+    return found;
+}
+
+/* Whether the users of a line may be those of keys: sections that do not
+ * enclose it may have its AuthType too. */
+static bool is_of_keys(const ap_directive_t *directive)
+{
+    const ap_directive_t *type = NULL;
+
+    while (type == NULL && directive->parent != NULL) {
+        directive = directive->parent;
+        type = find_type(directive);
+    }
+    return type == NULL || agent_conftree_is_word(type->args, "AgentKey");
 }
 
 /* Whether its lines are combined with those of an outer section, of which one
@@ -82,9 +123,10 @@ static bool is_merged(const ap_directive_t *section)
 static bool is_effective(const ap_directive_t *exclusion)
 {
     const ap_directive_t *section = exclusion->parent;
+    const bool of_keys = is_of_keys(exclusion);
 
     while (section != NULL && is_named(section, "<RequireAll")) {
-        if (demands_user(section)) {
+        if (demands_key(section, of_keys)) {
             return true;
         }
         section = section->parent;
@@ -103,8 +145,7 @@ static void check(const ap_directive_t *directive, void *baton)
         line = directive->args;
         exclusion = directive->parent;
     }
-    if (line != NULL && strncasecmp(line, PREFIX, strlen(PREFIX)) == 0
-        && !is_effective(exclusion)) {
+    if (line != NULL && is_own_provider(line) && !is_effective(exclusion)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      AGENT_LOGNO(0460) "Require: expected a line that demands "
                                        "a key beside '%s', got none at %s:%d: "

@@ -8,8 +8,9 @@
 
 /*
  * Warns of exclusions without a line beside them, or around them, that demands
- * a key or a user: httpd asks for credentials only if it denies a request
- * without them, which an exclusion never does. So it would exclude nobody.
+ * a key, or with `AuthType AgentKey` a user: httpd asks for credentials only if
+ * it denies a request without them, which an exclusion never does, and a user
+ * of a password has no account. So it would exclude nobody.
  */
 void agent_exclusion_warn(server_rec *server);
 

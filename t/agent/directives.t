@@ -26,6 +26,7 @@ sub host { return graph('AgentModel demo') . bare_host(@_) }
 
 my $ACCOUNT = '018f2d6e-7c4b-7abc-9def-0123456789ab';
 my $AUTHN = qq(LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"\n);
+my $AUTHZ_USER = qq(LoadModule authz_user_module "\${MODULES}/mod_authz_user.so"\n);
 my $FORENSIC = qq(LoadModule log_forensic_module "\${MODULES}/mod_log_forensic.so"\n);
 my $AGENT_KEY = qq(<Location "/">\nAuthType AgentKey\n</Location>\n);
 
@@ -465,11 +466,11 @@ SKIP: {
     unlike $output, qr/AGT0441/, 'directives: a tool with a description is not warned of';
 }
 
-# A location whose lines are in a <RequireAll>, but for AuthMerging.
+# A location whose lines are in a <RequireAll>, but for AuthMerging and AuthType.
 sub excluding {
     my (@lines) = @_;
-    my @outer = grep { /AuthMerging/ } @lines;
-    return $AUTHN . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/AuthMerging/ } @lines), '</RequireAll>', '</Location>';
+    my @outer = grep { /\AAuth/ } @lines;
+    return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
 }
 
 # Warnings of a check of the configuration, which httpd makes before it opens its log.
@@ -531,13 +532,17 @@ sub excluding {
             "Require not agent-account $ACCOUNT ; Require all granted", 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
-            'AuthMerging Off ; Require not agent-deployment desk ; Require method GET'),
+            'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
+            "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
+            'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
     );
     my @silent = (
         (map { [ "an exclusion with $_", excluding(split / ; /) ] }
             "Require not agent-account $ACCOUNT ; Require agent-scope read", 'Require not agent-scope admin ; Require all granted ; Require valid-user',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require agent-scope read",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require valid-user ; </RequireAny>',
+            'Require not agent-scope admin ; Require all denied', 'AuthType Basic ; AuthType "agentkey" ; Require valid-user ; Require not agent-scope admin',
+            'AuthType Basic ; Require agent-scope read ; Require not agent-scope admin',
             'Require agent-scope read ; <RequireAll> ; Require not agent-scope admin ; Require all granted ; </RequireAll>',
             'AuthMerging And ; Require not agent-scope admin ; Require all granted', 'Require not ip 192.0.2.1 ; Require all granted'),
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
