@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 #include <apr_uri.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
 
@@ -230,13 +231,21 @@ static int refuse(request_rec *r, const agent_error_t *err)
     return agent_problem_refuse(r, NULL, err);
 }
 
-/* httpd refuses such a path, and logs it with the client's address. */
+/* httpd refuses such a path, and logs it with the client's address. The flags
+ * are its own. */
 static bool is_invalid(const request_rec *r)
 {
+    const core_server_config *core = ap_get_core_module_config(
+        r->server->module_config);
+    unsigned flags = AP_NORMALIZE_NOT_ABOVE_ROOT
+        | AP_NORMALIZE_DECODE_UNRESERVED;
     char *path = apr_pstrdup(r->pool, r->parsed_uri.path);
 
+    if (core->merge_slashes != AP_CORE_CONFIG_OFF) {
+        flags |= AP_NORMALIZE_MERGE_SLASHES;
+    }
     return path != NULL && strcmp(path, "*") != 0
-        && !ap_normalize_path(path, AP_NORMALIZE_NOT_ABOVE_ROOT);
+        && !ap_normalize_path(path, flags);
 }
 
 /* Requests that httpd refuses before the next hook are not logged either. */

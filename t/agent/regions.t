@@ -196,7 +196,8 @@ subtest 'wrong region: no failure is counted' => sub {
 subtest 'wrong region: nothing of the request is logged but key ID and region' => sub {
     my $canary = 'canary-of-the-request';
     announce("/keys/threads/$canary?q=$canary", $foreign);
-    is $client->get("/../$canary", undef, with($foreign))->{status}, 403, 'wrong region: a path that httpd would refuse itself';
+    is outcome($client->get("$_/$canary?q=$canary", undef, { %{ with($foreign) }, Referer => "http://$canary.example/" })), '403 wrong_region', "wrong region: $_, a path that httpd would refuse itself"
+        for '/..', '/%2e%2e', '/a//../..', '/x%zz', '/%';
     $client->get('/threads/seen');
     my ($all, $access) = map { my $log = "$server->{dir}/logs/$_"; wait_for("a line of $log", sub { slurp($log) =~ m{/threads/seen} }); slurp($log) }
         qw(all_requests access_log);
