@@ -267,17 +267,27 @@ static int keep_from_log(request_rec *r)
         : DECLINED;
 }
 
+/* Called with a header. */
+static int note_key(void *baton, const char *name, const char *value)
+{
+    request_rec *r = baton;
+    agent_api_key_t key;
+
+    if (!find_key(&key, value, agent_config_server(r->server))) {
+        return 1;
+    }
+    set_variable(r, key.region);
+    return 0;
+}
+
 /* Requests that httpd refuses while it reads them reach no other hook, but the
- * access log has them. */
+ * access log has them. httpd has not joined headers of one name yet. */
 static int keep_unread_from_log(request_rec *r)
 {
-    const agent_server_config_t *config = agent_config_server(r->server);
-    const agent_api_key_t *key = agent_region_is_guarded(config)
-        ? find_foreign(r, config)
-        : NULL;
-
-    if (key != NULL) {
-        set_variable(r, key->region);
+    if (r->status >= HTTP_BAD_REQUEST
+        && agent_region_is_guarded(agent_config_server(r->server))) {
+        apr_table_do(note_key, r, r->headers_in, "x-api-key", "Authorization",
+                     NULL);
     }
     return DECLINED;
 }

@@ -236,6 +236,9 @@ subtest 'wrong region: the logs of the shipped configuration have nothing of it'
     my $sent = "x-api-key: $foreign\r\nConnection: close\r\nReferer: http://skipped.example/";
     my @unread = (
         [ 'a malformed header', 400, 'GET', "Host: localhost\r\n$sent\r\nmalformed" ],
+        [ 'a malformed header, after another key', 400, 'GET', "Host: localhost\r\nx-api-key: other\r\n$sent\r\nmalformed" ],
+        [ 'a malformed header, after other credentials', 400, 'GET',
+            "Host: localhost\r\nx-api-key: other\r\nAuthorization: Basic eA==\r\nAuthorization: Bearer $foreign\r\nReferer: http://skipped.example/\r\nConnection: close\r\nmalformed" ],
         [ 'no Host', 400, 'GET', $sent ],
         [ 'an invalid Host', 400, 'GET', "Host: a b\r\n$sent" ],
         [ 'the Host of another server', 400, 'GET', "Host: other.example\r\n$sent" ],
