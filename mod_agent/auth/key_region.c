@@ -310,14 +310,32 @@ static int refuse_foreign(request_rec *r)
         : refuse(r, err);
 }
 
+/* After pre_translate_name httpd sends errors only. Any other response is that
+ * of the next hook, translate_name: with DONE no path is decoded before it. */
+static int refuse_encoded(request_rec *r)
+{
+    int status = refuse_foreign(r);
+
+    return status == DECLINED || ap_is_HTTP_ERROR(status) ? status : DONE;
+}
+
+static int refuse_decoded(request_rec *r)
+{
+    const agent_error_t *err = ap_is_initial_req(r) ? agent_problem_of(r)
+                                                    : NULL;
+
+    return err != NULL ? err->http : DECLINED;
+}
+
 void agent_key_region_register(void)
 {
     ap_hook_post_read_request(keep_from_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_log_transaction(keep_unread_from_log, NULL, NULL,
                             APR_HOOK_REALLY_FIRST);
     /* The locations are known, the path is not decoded yet. */
-    ap_hook_pre_translate_name(refuse_foreign, NULL, NULL,
+    ap_hook_pre_translate_name(refuse_encoded, NULL, NULL,
                                APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(refuse_decoded, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Now it is known whether mod_proxy has taken it from an API. */
     ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }

@@ -278,11 +278,14 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
         my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
             '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
             '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
-            '<VirtualHost *>', 'ServerName platform.example.com', '</VirtualHost>',
+            'LoadModule alias_module "${MODULES}/mod_alias.so"', 'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"',
+            '<VirtualHost *>', 'ServerName platform.example.com', 'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
+            'RewriteEngine On', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
             '<VirtualHost *>', 'ServerName shop.example.com', '<Location "/">', 'SetHandler agent', '</Location>', '</VirtualHost>');
         $with->start;
         my $to = AgentTest::Client->new(url => $with->url);
-        for my $path ("/threads/a%2Db%0d%0ac?x=%20&y=1", "/keys/threads/$UUID?limit=1") {
+        for my $path ("/threads/a%2Db%0d%0ac?x=%20&y=1", "/keys/threads/$UUID?limit=1", '/moved/x', '/keys/moved/x', '/forbidden/x', '/rewritten/x', '/x%2fy', '/x%00', '/x%zz',
+            '/../x', '/nothing') {
             my $answer = announce($path, $foreign, $to);
             is outcome($answer), "$status wrong_region", "wrong region: $status for $path";
             is $answer->{json}{home_region}, 'us', "wrong region: $status has the body";
