@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 
 #include "../private.h"
+#include "../config/region.h"
 #include "../core/json.h"
 #include "response.h"
 
@@ -12,6 +13,29 @@
 
 /* The error of a hook, in the request's pool. */
 #define REFUSED "agent_refused"
+
+/* The key that the first of several requests was sent with. */
+static bool is_of_other_region(const request_rec *r)
+{
+    while (r->prev != NULL || r->main != NULL) {
+        r = r->prev != NULL ? r->prev : r->main;
+    }
+    return apr_table_get(r->notes, AGENT_WRONG_REGION_VARIABLE) != NULL;
+}
+
+/* Nothing of a request with a key of another region, nor its client's address:
+ * it is not for this region. id: of the message. */
+static void log_line(const request_rec *r, int level, const char *id,
+                     const char *text)
+{
+    if (is_of_other_region(r)) {
+        ap_log_error(APLOG_MARK, level, 0, r->server, "%s%s", id, text);
+    }
+    else {
+        ap_log_rerror(APLOG_MARK, level, 0, r, "%s%s %s: %s", id, r->method,
+                      r->uri, text);
+    }
+}
 
 /* A database that is down fails every request: one line a minute and child. */
 static void log_unavailable(request_rec *r, const agent_child_t *child,
@@ -26,9 +50,9 @@ static void log_unavailable(request_rec *r, const agent_child_t *child,
                            suppressed)
             : "";
 
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      AGENT_LOGNO(0102) "%s %s: %s: %s%s", r->method, r->uri,
-                      agent_error_code(err->id), cause, more);
+        log_line(r, APLOG_ERR, AGENT_LOGNO(0102),
+                 apr_pstrcat(r->pool, agent_error_code(err->id), ": ", cause,
+                             more, NULL));
     }
 }
 
@@ -39,30 +63,30 @@ static bool is_configurable(agent_error_id_t id)
         || id == AGENT_E_CONTENT_TYPE || id == AGENT_E_WEBHOOK;
 }
 
-/* Nothing of the request, nor its client's address: it is not for this region.
- */
-static void log_wrong_region(const request_rec *r, const agent_error_t *err)
+/* Causes and details of other errors have parts of the request. */
+static void log_other_region(const request_rec *r, const agent_error_t *err)
 {
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, r->server,
                  AGENT_LOGNO(0105) "%s: %s", agent_error_code(err->id),
-                 err->cause);
+                 err->id == AGENT_E_WRONG_REGION ? err->cause
+                                                 : "a key of another region");
 }
 
 static void log_error(request_rec *r, const agent_child_t *child,
                       const agent_error_t *err)
 {
     const char *cause = err->cause ? err->cause : err->detail;
+    int status = agent_error_http(err->id);
 
-    if (err->id == AGENT_E_WRONG_REGION) {
-        log_wrong_region(r, err);
-    }
-    else if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
+    if (status > HTTP_INTERNAL_SERVER_ERROR) {
         log_unavailable(r, child, err, cause);
     }
-    else if (agent_error_http(err->id) == HTTP_INTERNAL_SERVER_ERROR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      AGENT_LOGNO(0101) "%s %s: internal error: %s", r->method,
-                      r->uri, cause);
+    else if (status == HTTP_INTERNAL_SERVER_ERROR) {
+        log_line(r, APLOG_ERR, AGENT_LOGNO(0101),
+                 apr_pstrcat(r->pool, "internal error: ", cause, NULL));
+    }
+    else if (err->id == AGENT_E_WRONG_REGION || is_of_other_region(r)) {
+        log_other_region(r, err);
     }
     else if (is_configurable(err->id)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,

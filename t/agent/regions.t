@@ -198,6 +198,8 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     announce("/keys/threads/$canary?q=$canary", $foreign);
     is outcome($client->get("$_/$canary?q=$canary", undef, { %{ with($foreign) }, Referer => "http://$canary.example/" })), '403 wrong_region', "wrong region: $_, a path that httpd would refuse itself"
         for '/..', '/%2e%2e', '/a//../..', '/x%zz', '/%';
+    like $client->exchange("GET /info?q=$canary HTTP/1.1\r\nHost: $canary.example\r\nx-api-key: $foreign\r\nReferer: http://$canary.example/\r\nConnection: close\r\n\r\n"),
+        qr{\AHTTP/1\.1 421 .*misdirected_request}s, 'wrong region: a route without data is refused for another reason';
     $client->get('/threads/seen');
     my ($all, $access) = map { my $log = "$server->{dir}/logs/$_"; wait_for("a line of $log", sub { slurp($log) =~ m{/threads/seen} }); slurp($log) }
         qw(all_requests access_log);
@@ -205,6 +207,7 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     unlike $access, qr/$canary/, 'wrong region: an access log with env=!agent_wrong_region skips it';
     my $log = $server->error_log;
     like $log, qr/\] AGT0105: wrong_region: key $id of region us$/m, 'wrong region: the error log has key ID and region';
+    like $log, qr/\] AGT0105: misdirected_request: a key of another region$/m, 'wrong region: of another refusal the code';
     unlike $log, qr/$canary|\Q$secret\E/, 'wrong region: the error log has nothing else of the request';
     unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
 };
@@ -406,6 +409,10 @@ subtest 'started without a database: it is checked when it can be reached' => su
     $postgres->stop('fast');
     my $late = new_server('AgentRegion eu');
     $late->start;
+    my $sent = AgentTest::Client->new(url => $late->url)->get('/ok?check_db=1', undef, with($foreign));
+    is $sent->{status}, 503, 'late: a key of another region, a route that needs the database';
+    is_deeply [ map { s/\A.*(?=\[client)|\A.*\] (?=AGT0102)//r =~ s/(database_\w+: ).*/$1/r } grep { /AGT0102/ } split /\n/, $late->error_log ], [ 'AGT0102: database_unavailable: ' ],
+        'late: the log has neither its path nor its address';
     $postgres->start;
     check_refused($late, 'late');
     is sql('select count(*) from agent.workers'), 0, 'late: no worker is registered';
