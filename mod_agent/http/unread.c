@@ -15,7 +15,10 @@
 /* A client that still sends is not silent for so long. */
 #define SILENT_TIME apr_time_from_sec(1)
 #define MOST_TIME   apr_time_from_sec(10)
-#define PAUSE       apr_time_from_msec(20)
+/* Most clients leave once they have read the response: the first pauses are
+ * short, for their next request needs the slot. */
+#define FIRST_PAUSE apr_time_from_msec(1)
+#define MOST_PAUSE  apr_time_from_msec(20)
 /* Somewhat more than the highest AgentMaxBody. */
 #define MOST_BYTES ((apr_off_t)8 * 1024 * 1024)
 #define READ_BYTES ((apr_off_t)64 * 1024)
@@ -116,6 +119,13 @@ static apr_status_t discard_piece(apr_off_t *left, request_rec *r,
     return rv;
 }
 
+/* Twice as long each time. */
+static void pause_longer(apr_interval_time_t *pause)
+{
+    apr_sleep(*pause);
+    *pause = *pause * 2 < MOST_PAUSE ? *pause * 2 : MOST_PAUSE;
+}
+
 static void discard(request_rec *r)
 {
     apr_bucket_brigade *piece = apr_brigade_create(r->pool,
@@ -123,6 +133,7 @@ static void discard(request_rec *r)
     apr_time_t now = agent_clock_now();
     apr_time_t until = now + MOST_TIME;
     apr_time_t silent_until = now + SILENT_TIME;
+    apr_interval_time_t pause = FIRST_PAUSE;
     apr_off_t left = MOST_BYTES;
     apr_status_t rv = APR_SUCCESS;
 
@@ -131,11 +142,12 @@ static void discard(request_rec *r)
            && !own_slots->is_child_ending()) {
         rv = discard_piece(&left, r, piece);
         if (APR_STATUS_IS_EAGAIN(rv)) {
-            apr_sleep(PAUSE);
+            pause_longer(&pause);
         }
         now = agent_clock_now();
         if (rv == APR_SUCCESS) {
             silent_until = now + SILENT_TIME;
+            pause = FIRST_PAUSE;
         }
     }
     apr_brigade_destroy(piece);

@@ -130,6 +130,12 @@ for my $round (1 .. 3) {
     end_client(@client);
 }
 {
+    # A client that has just left may hold up the next one, if its end has not been processed yet.
+    my ($line, @client) = start_client('leaving');
+    cmp_ok $line, '>=', 5, 'HTTP/2: clients that leave with the answer hold up no body of the next client';
+    end_client(@client);
+}
+{
     my ($line, @client) = start_client('same');
     is $line, '404', 'HTTP/2: bodies that are discarded hold up no other request of their connection';
     end_client(@client);

@@ -62,6 +62,26 @@ const scenarios = {
         setTimeout(() => request.stream.end('}'), 100);
         return request.closed;
     },
+    // Each of two clients leaves once it has the answer, then a third one sends its whole body: how often it can, of ten times.
+    async leaving() {
+        let read = 0;
+        for (let round = 0; round < 10; round++) {
+            for (let client = 0; client < 2; client++) {
+                const session = connect();
+                await refused(session).answered;
+                const left = new Promise((resolve) => { session.on('close', resolve); });
+                session.destroy();
+                await left;
+            }
+            const session = connect();
+            const request = refused(session);
+            request.stream.end(Buffer.alloc(BODY_BYTES));
+            await request.closed;
+            read += request.stream.writableFinished ? 1 : 0;
+            session.destroy();
+        }
+        return read;
+    },
     async same() {
         const session = connect();
         const others = [1, 2, 3, 4, 5, 6].map(() => refused(session));
