@@ -144,7 +144,8 @@ static apr_time_t step_draining(agent_drain_t *drain)
 static apr_time_t step_stopping(agent_drain_t *drain)
 {
     bool is_busy = drain->database->state == AGENT_DATABASE_BUSY
-        || drain->second->state == AGENT_DATABASE_BUSY;
+        || drain->second->state == AGENT_DATABASE_BUSY
+        || drain->third->state == AGENT_DATABASE_BUSY;
 
     if (drain->end_by <= drain->context->now) {
         agent_report_write(drain->context, AGENT_LOG_WARNING, "AGT0353", 0,

@@ -17,6 +17,7 @@ typedef struct agent_drain_t {
     const agent_notify_t *notify;
     const agent_database_t *database;
     const agent_database_t *second;
+    const agent_database_t *third;
     /* When runs are asked to stop, and when those that did not are cancelled
      * (core/clock.h). */
     apr_time_t stop_at;

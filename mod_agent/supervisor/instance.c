@@ -77,8 +77,8 @@ static void init_tables(agent_supervisor_t *sv)
 /*
  * A statement on the first connection may take a quarter of the lease: a
  * renewal is due after a quarter, may wait for one statement, and must succeed
- * before 13/20 of the lease, when runners are stopped. A statement on the
- * second connection may take half of the lease.
+ * before 13/20 of the lease, when runners are stopped. On the others a
+ * statement may take half of the lease.
  */
 static void init_databases(agent_supervisor_t *sv)
 {
@@ -86,14 +86,23 @@ static void init_databases(agent_supervisor_t *sv)
     apr_interval_time_t limit = context->timing.statement;
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
-    agent_database_settings_t first = {limit, limit + margin,
-                                       agent_worker_on_connected, &sv->worker};
-    agent_database_settings_t second = {2 * limit, 2 * limit + margin,
-                                        agent_worker_on_second_connected,
-                                        &sv->worker};
+    agent_database_settings_t first = {
+        .statement_limit = limit,
+        .timeout = limit + margin,
+        .on_connected = agent_worker_on_connected,
+        .part = &sv->worker};
+    agent_database_settings_t second = {
+        .statement_limit = 2 * limit,
+        .timeout = 2 * limit + margin,
+        .on_connected = agent_worker_on_second_connected,
+        .part = &sv->worker};
+    agent_database_settings_t third = {.statement_limit = 2 * limit,
+                                       .timeout = 2 * limit + margin,
+                                       .is_on_demand = true};
 
     agent_database_init(&sv->database, context, &sv->poll, &first);
     agent_database_init(&sv->second, context, &sv->poll, &second);
+    agent_database_init(&sv->third, context, &sv->poll, &third);
 }
 
 /* The statements about this worker and its runs. */
@@ -107,7 +116,8 @@ static void init_statements(agent_supervisor_t *sv)
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
                                   .schedule = &sv->schedule,
-                                  .second = &sv->second};
+                                  .second = &sv->second,
+                                  .third = &sv->third};
     agent_worker_init(&sv->worker);
     sv->claim = (agent_claim_t){.context = context,
                                 .worker = &sv->worker,
@@ -152,11 +162,13 @@ static void init_rest(agent_supervisor_t *sv)
                                 .webhooks = &sv->deliveries,
                                 .notify = &sv->notify,
                                 .database = &sv->database,
-                                .second = &sv->second};
+                                .second = &sv->second,
+                                .third = &sv->third};
 }
 
 /* On the first connection each statement is bounded in rows and bytes, so that
- * a renewal waits for none of them long. */
+ * a renewal waits for none of them long. Output that costs much, or is long,
+ * has one of its own: runs of others wait for the statements of the second. */
 static void add_operations(agent_supervisor_t *sv)
 {
     agent_database_t *first = &sv->database;
@@ -171,7 +183,6 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(first, &agent_list_operation, &sv->worker);
     agent_database_add(first, &agent_register_operation, &sv->worker);
 
-    agent_database_add(second, &agent_dedicated_batch_operation, &sv->save);
     agent_database_add(second, &agent_release_runs_operation, &sv->release);
     agent_database_add(second, &agent_start_operation, &sv->starts);
     agent_database_add(second, &agent_answer_operation, &sv->answer);
@@ -184,6 +195,8 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(second, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(second, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(second, &agent_webhook_sweep_operation, &sv->webhook);
+
+    agent_database_add(&sv->third, &agent_dedicated_batch_operation, &sv->save);
 }
 
 agent_supervisor_t *agent_supervisor_make(

@@ -49,9 +49,11 @@ typedef struct agent_supervisor_t {
     agent_runs_t runs;
     agent_delivery_table_t deliveries;
     agent_runner_io_t io;
-    /* For short statements, and for those that may be large or slow. */
+    /* For short statements, for those that may be large or slow, and for
+     * dedicated batches. */
     agent_database_t database;
     agent_database_t second;
+    agent_database_t third;
     /* Statements. */
     agent_worker_t worker;
     agent_check_t check;

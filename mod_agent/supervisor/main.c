@@ -277,6 +277,7 @@ static void iterate(agent_supervisor_t *sv)
     until = agent_earlier(until, agent_webhook_step(&sv->deliveries));
     until = agent_earlier(until, agent_database_step(&sv->database));
     until = agent_earlier(until, agent_database_step(&sv->second));
+    until = agent_earlier(until, agent_database_step(&sv->third));
     until = agent_earlier(until, agent_drain_step(&sv->drain));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
@@ -307,6 +308,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
         agent_webhook_close(&sv->deliveries);
         agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->second, AGENT_FAILURE_RETRY);
+        agent_database_close(&sv->third, AGENT_FAILURE_RETRY);
         agent_spawner_stop(&sv->runners.spawner, SPAWNER_STOP_MS);
         agent_poll_close(&sv->poll);
         status = sv->exit_code;

@@ -415,6 +415,19 @@ sub runner_is_idle {
     return !grep { (readlink($_) // '') =~ m{/gate\z} } glob "/proc/$runner/fd/*";
 }
 
+subtest 'a supervisor has two connections, and a third one from the first long line on' => sub {
+    my $connections = sub { sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'") };
+    my $sv = TestSupervisor->start($pg);
+    wait_status($sv->start_run({ do => 'step' }), 'success');
+    is $connections->(), 2, 'short lines need two';
+    my $gate = make_gate();
+    my $run = $sv->start_run({ do => 'gate', path => $gate, bytes => 100_000 });
+    open_gate($gate);
+    wait_status($run, 'success');
+    is $connections->(), 3, 'a long line has one of its own';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest "settings of the role do not apply to the supervisor" => sub {
     sql("alter role agent in database agent set statement_timeout = '100ms'");
     sql('alter role agent in database agent set synchronous_commit = off');
@@ -442,7 +455,7 @@ subtest "settings of the role do not apply to the supervisor" => sub {
 subtest 'connections that the database has no room for are warned of at the first connection' => sub {
     my ($max, $reserved) = map { sql("show $_") } qw(max_connections superuser_reserved_connections);
     my $room = $max - $reserved;
-    my %sizes = (enough => $room - 2, 'too many' => $room - 1);
+    my %sizes = (enough => $room - 3, 'too many' => $room - 2);
     for my $title (sort keys %sizes) {
         my $sv = TestSupervisor->start($pg, children => 1, child_connections => $sizes{$title});
         $sv->wait_ready;
@@ -450,7 +463,7 @@ subtest 'connections that the database has no room for are warned of at the firs
         $sv->wait_log(qr/AGT0312/);
         is_deeply [ $sv->log_text =~ /AGT0317: (.*)/g ], $title eq 'enough' ? [] : [
             "max_connections: expected room for the @{[$room + 1]} connections that this httpd may open (1 children "
-            . "with @{[$room - 1]} each, of which 1 listens, and 2 of the supervisor), got $room: lower DBDMax, or raise max_connections" ],
+            . "with @{[$room - 2]} each, of which 1 listens, and 3 of the supervisor), got $room: lower DBDMax, or raise max_connections" ],
             "connections: $title";
         is $sv->stop, 0, "connections: $title: the supervisor exits with status 0";
     }

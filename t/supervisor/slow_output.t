@@ -35,6 +35,23 @@ sub read_beside {
     return wait_all_final('success', @read);
 }
 
+subtest 'no request of another run waits for a long line that the database cannot store yet' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    sql("create or replace function public.slow() returns trigger language plpgsql as 'begin "
+        . "if length(new.data) > 5000 then perform pg_advisory_xact_lock(1); end if; return new; end'");
+    sql('create or replace trigger slow before insert on agent.run_events for each row execute function public.slow()');
+    my $lock = hold_lock('select pg_advisory_lock(1)');
+    my $run = $sv->start_run({ do => 'write', lengths => [70_000] });
+    wait_blocked('save_batch');
+    read_beside($run);
+    wait_status($sv->start_run({ do => 'store', ops => [ { op => 'put', namespace => ['t'], key => 'k', value => {} } ] }), 'success');
+    is status_of($run), 'pending', 'a state is read, and the store is written, while the line waits';
+    release_lock($lock);
+    wait_status($run, 'success');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 my @SHORT = (7000) x 60;
 
 subtest 'a run whose long lines are slow to save has few of them saved at once' => sub {

@@ -12,7 +12,8 @@
 #include "../../mod_agent/db/connection.h"
 #include "../../mod_agent/supervisor/statement/database.h"
 
-#define NOW apr_time_from_sec(1000)
+#define NOW   apr_time_from_sec(1000)
+#define LATER (NOW + apr_time_from_sec(3))
 /* Many more than a connection has. */
 #define OPERATIONS 100
 
@@ -26,6 +27,7 @@ typedef struct fixture_t {
     int results;
     int losses;
     agent_failure_t last_failure;
+    apr_time_t due_at;
 } fixture_t;
 
 static void ignore_log(void *baton, agent_log_level_t level, const char *id,
@@ -52,6 +54,11 @@ static apr_time_t due_never(void *part)
 {
     *(int *)part += 1;
     return AGENT_CLOCK_NEVER;
+}
+
+static apr_time_t due_at(void *part)
+{
+    return ((fixture_t *)part)->due_at;
 }
 
 static void ignore_connection(void *part, bool is_first,
@@ -245,6 +252,65 @@ static void a_connection_takes_any_number_of_operations(void **state)
     }
 }
 
+/* A connection that is open on demand, with an operation. */
+static fixture_t *make_on_demand(apr_pool_t *pool)
+{
+    static const agent_operation_t later = {.name = "later", .due = due_at};
+    fixture_t *f = make_fixture(pool);
+
+    f->config.conninfo = "no connection string";
+    f->database.settings.is_on_demand = true;
+    f->due_at = LATER;
+    agent_database_add(&f->database, &later, f);
+    return f;
+}
+
+static void a_connection_on_demand_is_made_when_an_operation_is_due(
+    void **state)
+{
+    fixture_t *f = make_on_demand(*state);
+
+    agent_database_close(&f->database, AGENT_FAILURE_RETRY);
+    assert_true(agent_database_step(&f->database) == LATER);
+    assert_int_equal(f->database.failed_connects, 0);
+    f->context.now = LATER;
+    /* It cannot be made, and is tried again after a pause. */
+    assert_true(agent_database_step(&f->database) > LATER);
+    assert_int_equal(f->database.failed_connects, 1);
+    assert_true(agent_database_step(&f->database) > LATER);
+    assert_int_equal(f->database.failed_connects, 1);
+}
+
+static void a_connection_on_demand_is_closed_after_a_minute_without_a_statement(
+    void **state)
+{
+    fixture_t *f = make_on_demand(*state);
+    apr_time_t end = NOW + apr_time_from_sec(60);
+
+    receive(f, NULL, true);
+    f->due_at = AGENT_CLOCK_NEVER;
+    assert_true(agent_database_step(&f->database) == end);
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+    f->context.now = end;
+    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
+    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
+    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
+    /* The next one is not one that was lost. */
+    assert_false(f->database.was_connected);
+}
+
+static void another_connection_stays_open_without_a_statement(void **state)
+{
+    fixture_t *f = make_on_demand(*state);
+
+    f->database.settings.is_on_demand = false;
+    receive(f, NULL, true);
+    f->due_at = AGENT_CLOCK_NEVER;
+    f->context.now = NOW + apr_time_from_sec(3600);
+    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +324,10 @@ int main(void)
         CHECK_TEST(a_connection_that_outlives_a_statement_ends_the_pauses),
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
         CHECK_TEST(a_connection_takes_any_number_of_operations),
+        CHECK_TEST(a_connection_on_demand_is_made_when_an_operation_is_due),
+        CHECK_TEST(
+            a_connection_on_demand_is_closed_after_a_minute_without_a_statement),
+        CHECK_TEST(another_connection_stays_open_without_a_statement),
     };
 
     return CHECK_RUN(tests);

@@ -47,12 +47,12 @@ static agent_database_t *make_sweeps(agent_worker_t *worker, apr_pool_t *pool)
 static agent_sweep_t *get_sweep(const agent_operation_t **operation,
                                 const agent_database_t *database, int number)
 {
-    const agent_database_entry_t *entry;
+    const agent_operation_entry_t *entry;
 
     if (number >= database->entries->nelts) {
         return NULL;
     }
-    entry = &APR_ARRAY_IDX(database->entries, number, agent_database_entry_t);
+    entry = &APR_ARRAY_IDX(database->entries, number, agent_operation_entry_t);
     *operation = entry->operation;
     return entry->part;
 }

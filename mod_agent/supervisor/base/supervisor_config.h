@@ -16,8 +16,9 @@
 /* Seconds of a worker's lease in the database. */
 #define AGENT_SUPERVISOR_LEASE_SEC 20
 
-/* Connections to the database that a supervisor opens. */
-#define AGENT_SUPERVISOR_CONNECTIONS 2
+/* Connections to the database that a supervisor opens; the last one while there
+ * are dedicated batches. */
+#define AGENT_SUPERVISOR_CONNECTIONS 3
 
 /* Timeouts; 0: the default. Only tests and very slow machines need others. */
 typedef struct agent_supervisor_timing_t {
@@ -40,7 +41,7 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t stop;
     apr_interval_time_t kill;
     /* Longest statement on the first connection (a quarter of the lease); on
-     * the second one twice as long. */
+     * the others twice as long. */
     apr_interval_time_t statement;
     /* Until credit that a run does not use lapses (10 s). */
     apr_interval_time_t credit;

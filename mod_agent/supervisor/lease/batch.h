@@ -5,7 +5,7 @@
  *
  * A shared batch has short lines of many runs and uses the first connection.
  * Long lines, and output that was refused together with others, are in
- * dedicated batches, of one run, on the second connection. While a run has one
+ * dedicated batches, of one run, on the third connection. While a run has one
  * all its lines go there, which keeps their order and delays no other run.
  */
 #ifndef AGENT_SUPERVISOR_BATCH_H
@@ -76,7 +76,7 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the second connection; the run's id, not terminated. */
+    /* Of one run, over the third connection; the run's id, not terminated. */
     bool is_dedicated;
     const char *run_id;
     agent_batch_place_t place;

@@ -16,12 +16,14 @@
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 /* After connections that were made and then lost. */
 #define LONGEST_PAUSE apr_time_from_sec(1)
+/* Of a connection that is open on demand, without a statement. */
+#define UNUSED_TIME apr_time_from_sec(60)
 
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part)
 {
     APR_ARRAY_PUSH(database->entries,
-                   agent_database_entry_t) = (agent_database_entry_t){
+                   agent_operation_entry_t) = (agent_operation_entry_t){
         .operation = operation, .part = part};
 }
 
@@ -123,7 +125,11 @@ static void finish_connect(agent_database_t *database,
     database->failed_connects = 0;
     database->connection++;
     database->was_connected = true;
-    database->settings.on_connected(database->settings.part, is_first, &info);
+    database->used_at = database->context->now;
+    if (database->settings.on_connected != NULL) {
+        database->settings.on_connected(database->settings.part, is_first,
+                                        &info);
+    }
 }
 
 static void begin_session(agent_database_t *database)
@@ -247,10 +253,12 @@ static void step_receive(agent_database_t *database)
 }
 
 static void send_operation(agent_database_t *database,
-                           const agent_database_entry_t *entry)
+                           agent_operation_entry_t *entry)
 {
     agent_error_t *err = NULL;
 
+    entry->last_statement = ++database->last_statement;
+    database->used_at = database->context->now;
     database->operation = entry->operation;
     database->part = entry->part;
     database->state = AGENT_DATABASE_BUSY;
@@ -263,53 +271,30 @@ static void send_operation(agent_database_t *database,
     apr_pool_clear(database->scratch);
 }
 
-static bool precedes(const agent_database_entry_t *entry,
-                     const agent_database_entry_t *other)
+/* A connection on demand is closed after a minute without a statement. */
+static apr_time_t close_unused(agent_database_t *database, apr_time_t next)
 {
-    if (entry->operation->is_urgent != other->operation->is_urgent) {
-        return entry->operation->is_urgent;
-    }
-    return entry->last_statement < other->last_statement;
-}
+    apr_time_t until = database->used_at + UNUSED_TIME;
 
-/*
- * The next operation: an urgent one that is due, else the due one that was sent
- * longest ago, so that none waits for more than one statement of each other
- * operation although save_batch may be due all the time. Between equals the
- * order in which they were added decides. *next: when the first of those that
- * are not due is.
- */
-static const agent_database_entry_t *choose(agent_database_t *database,
-                                            apr_time_t *next)
-{
-    agent_database_entry_t *best = NULL;
-
-    *next = AGENT_CLOCK_NEVER;
-    for (int i = 0; i < database->entries->nelts; i++) {
-        agent_database_entry_t *entry = &APR_ARRAY_IDX(database->entries, i,
-                                                       agent_database_entry_t);
-        apr_time_t due = entry->operation->due(entry->part);
-
-        if (due > database->context->now) {
-            *next = due < *next ? due : *next;
-        }
-        else if (best == NULL || precedes(entry, best)) {
-            best = entry;
-        }
+    if (!database->settings.is_on_demand) {
+        return next;
     }
-    if (best != NULL) {
-        best->last_statement = ++database->last_statement;
+    if (until <= database->context->now) {
+        disconnect(database);
+        database->was_connected = false;
+        return next;
     }
-    return best;
+    return next < until ? next : until;
 }
 
 static apr_time_t send_next(agent_database_t *database)
 {
     apr_time_t next;
-    const agent_database_entry_t *entry = choose(database, &next);
+    agent_operation_entry_t *entry = agent_operation_choose(
+        database->entries, database->context->now, &next);
 
     if (entry == NULL) {
-        return next;
+        return close_unused(database, next);
     }
     send_operation(database, entry);
     return database->state == AGENT_DATABASE_BUSY ? database->deadline
@@ -405,8 +390,23 @@ static void give_up(agent_database_t *database)
                     "a statement was not answered in time");
 }
 
+/* When to connect. */
+static apr_time_t find_connect_time(const agent_database_t *database)
+{
+    apr_time_t now = database->context->now;
+    apr_time_t next;
+
+    if (database->connect_at <= now && database->settings.is_on_demand
+        && agent_operation_choose(database->entries, now, &next) == NULL) {
+        return next;
+    }
+    return database->connect_at;
+}
+
 static apr_time_t step(agent_database_t *database)
 {
+    apr_time_t connect_at;
+
     if ((database->state == AGENT_DATABASE_CONNECTING
          || database->state == AGENT_DATABASE_BUSY)
         && database->deadline <= database->context->now) {
@@ -414,8 +414,9 @@ static apr_time_t step(agent_database_t *database)
     }
     switch (database->state) {
     case AGENT_DATABASE_DOWN:
-        if (database->connect_at > database->context->now) {
-            return database->connect_at;
+        connect_at = find_connect_time(database);
+        if (connect_at > database->context->now) {
+            return connect_at;
         }
         start_connect(database);
         return database->state == AGENT_DATABASE_DOWN ? database->connect_at
@@ -483,7 +484,7 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
     database->settings = *settings;
     database->poll = poll;
     database->entries = apr_array_make(context->pool, FIRST_ENTRIES,
-                                       sizeof(agent_database_entry_t));
+                                       sizeof(agent_operation_entry_t));
     database->watch = (agent_poll_watch_t){
         .fd = -1, .handler = on_ready, .part = database};
     apr_pool_create(&database->scratch, context->pool);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to the database: it reconnects for ever and has one statement in
- * flight. Of the operations that are due, an urgent one is sent first, then the
- * one that was sent longest ago. It knows none of them: instance.c adds them.
+ * flight. It knows none of its operations: instance.c adds them.
  */
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
@@ -12,26 +11,8 @@
 #include "../../db/query.h"
 #include "../base/context.h"
 #include "../base/poll.h"
-#include "failure.h"
+#include "operation.h"
 #include "session.h"
-
-typedef struct agent_database_t agent_database_t;
-
-typedef struct agent_operation_t {
-    const char *name; /* for the log */
-    /* When it is due; AGENT_CLOCK_NEVER: not now. part: as given to
-     * agent_database_add(), in all four. */
-    apr_time_t (*due)(void *part);
-    /* Sends its statement; temporary memory is database->scratch. */
-    apr_status_t (*send)(void *part, agent_database_t *database,
-                         agent_error_t **err);
-    /* Takes the result, which lives until it returns. */
-    void (*receive)(void *part, const agent_db_result_t *result);
-    /* The statement was not sent, or failed: sets when it is due again. */
-    void (*fail)(void *part, agent_failure_t failure);
-    /* Sent before all others of its connection. */
-    bool is_urgent;
-} agent_operation_t;
 
 typedef enum agent_database_state_t {
     AGENT_DATABASE_DOWN,
@@ -47,26 +28,20 @@ typedef struct agent_database_settings_t {
      * not to have been executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
+    /* It is open while an operation is due, and for a minute after the last
+     * one. */
+    bool is_on_demand;
     /* Called each time when it is connected, to a database of the region of the
-     * configuration. */
+     * configuration; NULL: nothing is. */
     void (*on_connected)(void *part, bool is_first,
                          const agent_session_info_t *info);
     void *part;
 } agent_database_settings_t;
 
-/* An operation of a connection. */
-typedef struct agent_database_entry_t {
-    const agent_operation_t *operation;
-    /* The struct of its statement. */
-    void *part;
-    /* Number of the statement that it sent last; 0: none. */
-    apr_uint64_t last_statement;
-} agent_database_entry_t;
-
 struct agent_database_t {
     agent_context_t *context;
     agent_database_settings_t settings;
-    /* Of agent_database_entry_t, in the order in which they were added. */
+    /* Of agent_operation_entry_t, in the order in which they were added. */
     apr_array_header_t *entries;
     agent_database_state_t state;
     agent_db_t *db;
@@ -93,8 +68,11 @@ struct agent_database_t {
     int failed_connects;
     /* Number of the connection; 0: there was none yet. */
     apr_uint64_t connection;
+    /* When it was connected, or sent its last statement. */
+    apr_time_t used_at;
     /* Connections lost since the last statement that one outlived. */
     int losses;
+    /* The next connection is made again. */
     bool was_connected;
 };
 

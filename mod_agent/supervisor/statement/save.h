@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save_batch: stores the output of runs, on either connection. */
+/* save_batch: stores the output of runs, on the first connection and, of
+ * dedicated batches, on the third one. */
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 

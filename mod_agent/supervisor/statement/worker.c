@@ -121,6 +121,7 @@ static void become_fenced(agent_worker_t *worker)
                           "fenced");
     /* A statement in flight there would be refused. */
     agent_database_close(worker->second, AGENT_FAILURE_RETRY);
+    agent_database_close(worker->third, AGENT_FAILURE_RETRY);
     agent_batch_clear(&worker->runs->batches);
     agent_release_clear(&worker->runs->releases);
     agent_run_end_forget_all(worker->runs);

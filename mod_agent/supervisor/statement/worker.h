@@ -56,8 +56,9 @@ typedef struct agent_worker_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The second connection, which sends mark_worker_dead. */
+    /* The second connection, which sends mark_worker_dead; the third one. */
     agent_database_t *second;
+    agent_database_t *third;
     agent_worker_state_t state;
     /* Its id in the database, as text. */
     char id[24];
