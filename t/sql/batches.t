@@ -35,6 +35,11 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
         "select * from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
 };
 
+subtest 'the time of a batch is that of its transaction' => sub {
+    my ($row) = $session->query('select agent.elapsed_usec() from pg_sleep(0.01)');
+    cmp_ok $row->[0], '>=', 10_000, 'in microseconds';
+};
+
 subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {
     my ($claim, $other) = map { leased($play->thread) } 1, 2;
     my $id = AgentSQL::uuid();

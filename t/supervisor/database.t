@@ -237,7 +237,7 @@ my @stale = (
     [ 'a batch has removed the prepared statements of its session', qr/26000.*agent_notify_runs/, sub {
         my ($types, $params, $names) = map { sql("select $_ from pg_proc where proname = 'save_batch'") }
             'oidvectortypes(proargtypes)', 'pg_get_function_arguments(oid)', "array_to_string(proargnames[1:pronargs], ', ')";
-        return amend('save_batch', $types, $params, 'table (run_id uuid, outcome text, finished boolean, promoted boolean)',
+        return amend('save_batch', $types, $params, 'table (run_id uuid, outcome text, finished boolean, promoted boolean, elapsed_usec bigint)',
             "return query select * from agent.kept($names);", 'deallocate all;')
     } ],
     [ 'a function returns another type than before', qr/0A000/, sub {

@@ -79,6 +79,24 @@ subtest 'a run whose short lines are slow to save no longer shares batches' => s
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'runs share batches while each commit is slow' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    sql('drop trigger slow on agent.run_events');
+    sql("create function public.commit_slowly() returns trigger language plpgsql as 'begin "
+        . "if current_setting(''test.slept'', true) is distinct from ''yes'' then perform pg_sleep(0.5), set_config(''test.slept'', ''yes'', true); end if; "
+        . "return null; end'");
+    sql('create constraint trigger commits_slowly after insert on agent.run_events deferrable initially deferred '
+        . 'for each row execute function public.commit_slowly()');
+    my @runs = create_each(2, { do => 'write', lengths => \@SHORT });
+    $sv->wake;
+    wait_all_final('success', @runs);
+    my @lines = map { scalar(() = lines_at_once($_)) } @runs;
+    cmp_ok max(@lines), '<=', 4, 'lines of 420 KB are saved in few statements';
+    sql('drop trigger commits_slowly on agent.run_events');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a run all of whose lines together take longer than a statement may is saved in parts' => sub {
     my $sv = TestSupervisor->start($pg, @runner, lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
     $sv->wait_ready;

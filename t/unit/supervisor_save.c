@@ -7,13 +7,12 @@
  * supervisor/statement/save.h. */
 #include "supervisor_fixture.h"
 
+#include <libpq-fe.h>
+
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
 #include "../../mod_agent/supervisor/statement/save.h"
 
 #define NOW apr_time_from_sec(1000)
-
-/* A result without rows. */
-static const void *const no_rows = NULL;
 
 /* The tables, and the statement of a worker that has a lease. */
 typedef struct queue_t {
@@ -191,6 +190,26 @@ static void a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count(
     assert_false(lease->is_refused);
 }
 
+/* The first batch in flight is saved, with an answer after that time, in which
+ * the database executed it for the other one. */
+static void save_first(queue_t *q, const agent_operation_t *operation,
+                       apr_interval_time_t used, apr_interval_time_t executed)
+{
+    PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+    PGresAttDesc columns[] = {
+        {"run_id"}, {"outcome"}, {"promoted"}, {"elapsed_usec"}};
+    char *values[] = {"", "fenced", "f",
+                      apr_ltoa(q->fixture->runs->context->pool, executed)};
+
+    assert_true(PQsetResultAttrs(rows, 4, columns));
+    for (int i = 0; i < 4; i++) {
+        assert_true(PQsetvalue(rows, 0, i, values[i], (int)strlen(values[i])));
+    }
+    q->fixture->runs->context->now += used;
+    operation->receive(&q->save, (const agent_db_result_t *)&rows);
+    PQclear(rows);
+}
+
 static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
     void **state)
 {
@@ -201,9 +220,8 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
         add_short(q, 1);
     }
     agent_fair_queue_send(q->batches, first_of(q));
-    q->fixture->runs->context->now += apr_time_from_sec(1);
-    agent_batch_operation.receive(&q->save,
-                                  (const agent_db_result_t *)&no_rows);
+    save_first(q, &agent_batch_operation, apr_time_from_sec(1),
+               apr_time_from_sec(1));
     add_short(q, 0);
     assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
     assert_true(first_of(q)->is_dedicated);
@@ -225,9 +243,8 @@ static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
     }
     add_short(q, 3);
     agent_fair_queue_send(q->batches, first_of(q));
-    q->fixture->runs->context->now += apr_time_from_sec(1);
-    agent_batch_operation.receive(&q->save,
-                                  (const agent_db_result_t *)&no_rows);
+    save_first(q, &agent_batch_operation, apr_time_from_sec(1),
+               apr_time_from_sec(1));
     assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
     assert_memory_equal(first_of(q)->run_id, q->fixture->leases[2]->key.run_id,
                         36);
@@ -246,13 +263,31 @@ static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(
     add_long(q, 0);
     add_long(q, 0);
     agent_fair_queue_send(q->batches, first_of(q));
-    q->fixture->runs->context->now += apr_time_from_sec(1);
-    agent_dedicated_batch_operation.receive(
-        &q->save, (const agent_db_result_t *)&no_rows);
+    save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(1),
+               apr_time_from_sec(1));
     assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
                      AGENT_PACE_LEAST);
     assert_int_equal(agent_pace_limit(&q->fixture->leases[1]->pace),
                      AGENT_PACE_FIRST);
+}
+
+static void a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    for (int i = 0; i < 501; i++) {
+        add_short(q, 1);
+    }
+    agent_fair_queue_send(q->batches, first_of(q));
+    save_first(q, &agent_batch_operation, apr_time_from_sec(3), 1000);
+    assert_int_equal(apr_hash_count(q->batches->dedicated), 0);
+    assert_int_equal(agent_pace_limit(&q->batches->pace), AGENT_PACE_MOST);
+    add_long(q, 0);
+    add_long(q, 0);
+    agent_fair_queue_send(q->batches, APR_RING_LAST(&q->batches->waiting));
+    save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(3), 1000);
+    assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
+                     2 * AGENT_PACE_FIRST);
 }
 
 int main(void)
@@ -273,6 +308,7 @@ int main(void)
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),
         CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
+        CHECK_TEST(a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch),
     };
 
     return CHECK_RUN(tests);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much output one statement saves: as much as took AGENT_PACE_AIM before.
- * The database needs 1,000 times longer for some lines than for others of the
- * same length, so each run has a measured limit, and the shared batches have
- * one. Output is measured by weight: its bytes, and a constant for each line.
+ * How much output one statement saves: as much as the database executed in
+ * AGENT_PACE_AIM before, without its commit. It needs 1,000 times longer for
+ * some lines than for others of the same length, so each run has a measured
+ * limit, and the shared batches have one. Output is measured by weight: its
+ * bytes, and a constant for each line.
  */
 #ifndef AGENT_SUPERVISOR_PACE_H
 #define AGENT_SUPERVISOR_PACE_H

@@ -17,7 +17,7 @@
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
 
-enum { COL_RUN, COL_OUTCOME, COL_PROMOTED };
+enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
 static apr_time_t due_any(const agent_save_t *save, bool is_dedicated)
 {
@@ -47,7 +47,7 @@ static apr_time_t due_dedicated(void *part)
 static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
     .params = AGENT_SAVE_PARAMS,
-    .sql = "select run_id, outcome, promoted "
+    .sql = "select run_id, outcome, promoted, elapsed_usec "
            "from agent.save_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
            "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
            "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33, "
@@ -190,11 +190,11 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
     }
 }
 
-/* The batch in flight is saved. */
-static void measure(agent_runs_t *runs, agent_batch_t *batch)
+/* The batch in flight is saved. Only its execution counts: a slow commit, or a
+ * standby or network that is slow, takes its time however little is saved. */
+static void measure(agent_runs_t *runs, agent_batch_t *batch,
+                    apr_interval_time_t elapsed)
 {
-    apr_time_t now = runs->context->now;
-    apr_interval_time_t elapsed = now - batch->sent_at;
     apr_size_t weight = agent_batch_weigh(batch);
     agent_lease_t *lease;
 
@@ -206,7 +206,7 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch)
     lease = find_lease(runs, batch);
     if (lease != NULL) {
         agent_pace_save(&lease->pace, weight, elapsed);
-        agent_pace_extend(&lease->pace, weight, elapsed, now);
+        agent_pace_extend(&lease->pace, weight, elapsed, runs->context->now);
     }
 }
 
@@ -215,7 +215,9 @@ static void receive_any(agent_save_t *save, bool is_dedicated,
 {
     agent_batch_t *batch = find_sent(&save->runs->batches, is_dedicated);
 
-    measure(save->runs, batch);
+    if (agent_db_rows(result) > 0) {
+        measure(save->runs, batch, agent_db_integer(result, 0, COL_ELAPSED, 0));
+    }
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, COL_RUN);
         const char *outcome = agent_db_value(result, row, COL_OUTCOME);

@@ -9,6 +9,7 @@
 \ir ../internal/runs/measure_run_metadata.sql
 \ir ../internal/runs/remove_identity.sql
 \ir runs/drop_identity.sql
+\ir base/elapsed_usec.sql
 \ir base/is_full_page.sql
 \ir base/jitter.sql
 \ir base/now.sql

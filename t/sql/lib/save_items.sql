@@ -167,7 +167,7 @@ $function$;
 create function public.save_columns(p_worker bigint, p public.batch)
 returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
 language sql volatile as $function$
-    select *
+    select run_id, outcome, finished, promoted
       from agent.save_batch(
             p_worker,
             p.d, p.r, p.e, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,

@@ -14,7 +14,8 @@
 -- p_records, p_task_reports: null for none, else arrays of the runner's messages, each followed by {"d": deployment_id,
 -- "r": run_id, "e": epoch}, which override equal members.
 -- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
---          that waited for any of the batch is ready now, the same in each row.
+--          that waited for any of the batch is ready now, the same in each row; elapsed_usec: the time that it took in
+--          the database, without its commit.
 -- Locks:   the threads of runs with p_locks_thread, then the queue rows, then the run rows.
 create or replace function agent.save_batch(
     p_worker_id bigint,
@@ -51,7 +52,7 @@ create or replace function agent.save_batch(
     p_channel_elements text[],
     p_records json,
     p_task_reports json
-) returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+) returns table (run_id uuid, outcome text, finished boolean, promoted boolean, elapsed_usec bigint)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -101,7 +102,7 @@ begin
     -- The usual batch: no run ended, all leases are held.
     if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', false, false
+            select k.run_id, 'saved', false, false, agent.elapsed_usec()
               from unnest(v_runs) k;
         return;
     end if;
@@ -122,7 +123,7 @@ begin
     -- All leases were held: no run needs to be looked up to tell how it ended.
     if cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', k.status is not null, v_promoted
+            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec()
               from unnest(v_runs) k;
         return;
     end if;
@@ -131,7 +132,7 @@ begin
         select k.run_id,
                case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
                u.run_id is not null or c.call_id is not null,
-               v_promoted
+               v_promoted, agent.elapsed_usec()
           from unnest(v_runs) k
           left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
