@@ -8,6 +8,7 @@
 
 #include "statement/account_sweeps.h"
 #include "statement/expire.h"
+#include "statement/save_limit.h"
 
 /* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
@@ -77,8 +78,8 @@ static void init_tables(agent_supervisor_t *sv)
 /*
  * A statement on the first connection may take a quarter of the lease: a
  * renewal is due after a quarter, may wait for one statement, and must succeed
- * before 13/20 of the lease, when runners are stopped. On the others a
- * statement may take half of the lease.
+ * before 13/20 of the lease, when runners are stopped. On the second connection
+ * it may take half of the lease; save_limit.h has the limits of the third.
  */
 static void init_databases(agent_supervisor_t *sv)
 {
@@ -96,10 +97,10 @@ static void init_databases(agent_supervisor_t *sv)
         .timeout = 2 * limit + margin,
         .on_connected = agent_worker_on_second_connected,
         .part = &sv->worker};
-    agent_database_settings_t third = {.statement_limit = 2 * limit,
-                                       .timeout = 2 * limit + margin,
+    agent_database_settings_t third = {.timeout = 2 * limit + margin,
                                        .is_on_demand = true};
 
+    third.statement_limit = agent_save_limit_get(context, false);
     agent_database_init(&sv->database, context, &sv->poll, &first);
     agent_database_init(&sv->second, context, &sv->poll, &second);
     agent_database_init(&sv->third, context, &sv->poll, &third);
@@ -136,7 +137,8 @@ static void init_statements(agent_supervisor_t *sv)
                               .runners = &sv->runners,
                               .runs = &sv->runs,
                               .notify = &sv->notify,
-                              .schedule = &sv->schedule};
+                              .schedule = &sv->schedule,
+                              .third = &sv->third};
     sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
                                          &sv->schedule};
 }
@@ -196,6 +198,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(second, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(second, &agent_webhook_sweep_operation, &sv->webhook);
 
+    agent_database_add(&sv->third, &agent_save_limit_operation, &sv->save);
     agent_database_add(&sv->third, &agent_dedicated_batch_operation, &sv->save);
 }
 

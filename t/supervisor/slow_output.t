@@ -108,4 +108,18 @@ subtest 'a run all of whose lines together take longer than a statement may is s
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'a statement of several lines ends after a second, a line alone is stored though it takes longer' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, timing_ms => fast_timing());
+    $sv->wait_ready;
+    slow_down(0.4);
+    my $run = $sv->start_run({ do => 'write', lengths => [ 70_000, @SHORT[ 1 .. 9 ] ] });
+    wait_status($run, 'success', 180);
+    cmp_ok max(lines_at_once($run)), '<=', 2, 'three of these lines take longer';
+    slow_down(1.5);
+    $run = $sv->start_run({ do => 'write', lengths => [70_000] });
+    wait_status($run, 'success', 180);
+    is attempts_of($run), 1, 'it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 done_testing;

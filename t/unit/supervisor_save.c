@@ -10,7 +10,7 @@
 #include <libpq-fe.h>
 
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
-#include "../../mod_agent/supervisor/statement/save.h"
+#include "../../mod_agent/supervisor/statement/save_limit.h"
 
 #define NOW apr_time_from_sec(1000)
 
@@ -19,6 +19,7 @@ typedef struct queue_t {
     fixture_t *fixture;
     agent_batch_queue_t *batches;
     agent_worker_t worker;
+    agent_database_t third;
     agent_save_t save;
 } queue_t;
 
@@ -31,7 +32,10 @@ static queue_t *make_queue(apr_pool_t *pool)
     q->batches = &q->fixture->runs->batches;
     q->worker = (agent_worker_t){.context = q->fixture->runs->context,
                                  .state = AGENT_WORKER_LIVE};
-    q->save = (agent_save_t){.worker = &q->worker, .runs = q->fixture->runs};
+    q->third.context = q->fixture->runs->context;
+    q->third.connection = 1;
+    q->save = (agent_save_t){
+        .worker = &q->worker, .runs = q->fixture->runs, .third = &q->third};
     return q;
 }
 
@@ -156,38 +160,98 @@ static void a_worker_without_a_lease_saves_nothing(void **state)
                 == AGENT_CLOCK_NEVER);
 }
 
-/* The first batch is in flight, and fails after that time. (cmocka has a macro
- * fail().) */
-static void time_out(queue_t *q, apr_interval_time_t used)
+/* The first batch is sent, after a change of the limit where it needs one, and
+ * fails. (cmocka has a macro fail().) */
+static void fail_first(queue_t *q, agent_failure_t failure)
 {
-    q->fixture->runs->context
-        ->now = APR_RING_FIRST(&q->batches->waiting)->sent_at + used;
-    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+    first_of(q)->retry_at = 0;
+    if (agent_save_limit_operation.due(&q->save) <= NOW) {
+        agent_save_limit_operation.receive(&q->save, NULL);
+    }
+    assert_true(is_dedicated_due(q));
+    agent_fair_queue_send(q->batches, first_of(q));
+    (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
 
-static void a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count(
+static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    for (int i = 0; i < 8; i++) {
+        add_long(q, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_TIMEOUT);
+        assert_int_equal(first_of(q)->failures, 0);
+    }
+    assert_int_equal(agent_pace_limit(&lease->pace),
+                     agent_batch_weigh(first_of(q)) / 4);
+    assert_false(lease->pace.is_patient);
+}
+
+/* The lines that cost much may be the short ones. */
+static void after_a_time_out_of_several_lines_at_most_half_of_them_are_sent(
     void **state)
 {
     queue_t *q = make_queue(*state);
     agent_lease_t *lease = q->fixture->leases[0];
-    agent_batch_t *batch;
 
     add_long(q, 0);
-    add_long(q, 0);
-    for (int i = 0; i < 9; i++) {
-        batch = first_of(q);
-        agent_fair_queue_send(q->batches, batch);
-        time_out(q, 1);
-        assert_int_equal(batch->failures, 0);
-        assert_int_equal(agent_pace_limit(&lease->pace),
-                         agent_batch_weigh(batch) / 2);
+    for (int i = 0; i < 6; i++) {
+        add_short(q, 0);
     }
-    batch = agent_batch_cut(q->batches, batch, agent_pace_limit(&lease->pace));
-    assert_int_equal(batch->items->nelts, 1);
-    agent_fair_queue_send(q->batches, batch);
-    time_out(q, 1);
-    assert_int_equal(batch->failures, 1);
-    assert_false(lease->is_refused);
+    add(q, 0, 1024 * 1024);
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(
+        agent_batch_cut(q->batches, first_of(q), agent_pace_limit(&lease->pace))
+            ->items->nelts,
+        1);
+}
+
+static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    first_of(q)->retry_at = 0;
+    assert_int_equal(first_of(q)->failures, 0);
+    assert_false(is_dedicated_due(q));
+    assert_true(agent_save_limit_operation.due(&q->save) <= NOW);
+    agent_save_limit_operation.receive(&q->save, NULL);
+    assert_true(agent_save_limit_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+    assert_true(is_dedicated_due(q));
+    /* The next line alone has it too, until one is quick. */
+    agent_pace_save(&lease->pace, 1, AGENT_PACE_LONGEST);
+    assert_int_equal(agent_pace_limit(&lease->pace), 1);
+    assert_true(is_dedicated_due(q));
+    agent_pace_save(&lease->pace, 1, AGENT_PACE_LONGEST / 2);
+    assert_false(is_dedicated_due(q));
+    assert_true(agent_save_limit_operation.due(&q->save) <= NOW);
+}
+
+static void a_new_connection_has_the_shorter_limit(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    q->save.patient_on = 1;
+    assert_false(is_dedicated_due(q));
+    q->third.connection = 2;
+    assert_true(is_dedicated_due(q));
+}
+
+static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 0; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_TIMEOUT);
+        assert_int_equal(first_of(q)->failures, i);
+    }
 }
 
 /* The first batch in flight is saved, with an answer after that time, in which
@@ -302,8 +366,12 @@ int main(void)
         CHECK_TEST(of_the_dedicated_batches_of_a_run_only_the_first_one_is_due),
         CHECK_TEST(shared_batches_are_sent_in_their_order),
         CHECK_TEST(a_worker_without_a_lease_saves_nothing),
+        CHECK_TEST(after_a_time_out_of_several_lines_a_quarter_is_sent),
         CHECK_TEST(
-            a_time_out_of_several_lines_shrinks_the_batch_and_does_not_count),
+            after_a_time_out_of_several_lines_at_most_half_of_them_are_sent),
+        CHECK_TEST(a_line_alone_that_needs_more_than_a_second_gets_more),
+        CHECK_TEST(a_new_connection_has_the_shorter_limit),
+        CHECK_TEST(time_outs_of_a_line_alone_count_under_the_longer_limit),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),

@@ -20,6 +20,9 @@ apr_size_t agent_pace_weigh(int lines, apr_size_t bytes)
 
 apr_size_t agent_pace_limit(const agent_pace_t *pace)
 {
+    if (pace->is_patient) {
+        return 1;
+    }
     return pace->limit > 0 ? pace->limit : AGENT_PACE_FIRST;
 }
 
@@ -35,7 +38,7 @@ static apr_size_t fit(apr_size_t weight, apr_interval_time_t elapsed)
 void agent_pace_save(agent_pace_t *pace, apr_size_t weight,
                      apr_interval_time_t elapsed)
 {
-    apr_size_t last = agent_pace_limit(pace);
+    apr_size_t last = pace->limit > 0 ? pace->limit : AGENT_PACE_FIRST;
     apr_size_t limit = fit(weight, elapsed);
     /* Slowly after a failure, which may come again. */
     apr_size_t least = last + last / 4 < AGENT_PACE_LEAST ? last + last / 4 + 1
@@ -43,6 +46,7 @@ void agent_pace_save(agent_pace_t *pace, apr_size_t weight,
 
     limit = limit < last * 2 ? limit : last * 2;
     pace->limit = limit > least ? limit : least;
+    pace->is_patient = pace->is_patient && elapsed > AGENT_PACE_LONGEST / 2;
 }
 
 void agent_pace_fail(agent_pace_t *pace, apr_size_t weight,

@@ -23,9 +23,15 @@
 #define AGENT_PACE_LEAST ((apr_size_t)64 * 1024)
 #define AGENT_PACE_MOST  ((apr_size_t)8 * 1024 * 1024)
 
+/* A statement of several lines may take four times as long. */
+#define AGENT_PACE_LONGEST (4 * AGENT_PACE_AIM)
+
 typedef struct agent_pace_t {
     /* Weight of the next statement; 0: nothing was measured yet. */
     apr_size_t limit;
+    /* A line alone took longer than AGENT_PACE_LONGEST: so may the next one,
+     * which is sent alone. */
+    bool is_patient;
     /* The lines of the run are in dedicated batches (core/clock.h). */
     apr_time_t dedicated_until;
 } agent_pace_t;

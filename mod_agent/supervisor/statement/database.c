@@ -136,8 +136,9 @@ static void begin_session(agent_database_t *database)
 {
     agent_error_t *err = NULL;
     const char *params[] = {
-        apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
-                     apr_time_as_msec(database->settings.statement_limit))};
+        agent_session_limit(database->settings.statement_limit,
+                            database->scratch),
+    };
 
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;

@@ -12,6 +12,7 @@
 #include "../lease/fair_queue.h"
 #include "../runner/ack.h"
 #include "../runner/run_end.h"
+#include "save_limit.h"
 #include "save_params.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
@@ -19,29 +20,21 @@
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
-static apr_time_t due_any(const agent_save_t *save, bool is_dedicated)
+static apr_time_t due_batch(void *part)
 {
+    const agent_save_t *save = part;
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_fair_queue_next(queue, is_dedicated)
+        ? agent_fair_queue_next(queue, false)
         : NULL;
 
     return batch != NULL ? agent_fair_queue_due(queue, batch)
                          : AGENT_CLOCK_NEVER;
 }
 
-static apr_time_t due_batch(void *part)
-{
-    return due_any(part, false);
-}
-
 static apr_time_t due_dedicated(void *part)
 {
-    const agent_save_t *save = part;
-
-    return apr_hash_count(save->runs->batches.dedicated) > 0
-        ? due_any(save, true)
-        : AGENT_CLOCK_NEVER;
+    return agent_save_limit_due(part, true);
 }
 
 static const agent_statement_t save_batch = {
@@ -78,21 +71,15 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     return send_any(save, agent_fair_queue_next(queue, false), database, err);
 }
 
-/* The lease of a dedicated batch; NULL when it has ended. */
-static agent_lease_t *find_lease(const agent_runs_t *runs,
-                                 const agent_batch_t *batch)
-{
-    return agent_lease_find(
-        &runs->leases, &APR_ARRAY_IDX(batch->items, 0, agent_item_t).run->key);
-}
-
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
                                    agent_error_t **err)
 {
     const agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = agent_fair_queue_next(queue, true);
-    agent_lease_t *lease = batch != NULL ? find_lease(save->runs, batch) : NULL;
+    agent_lease_t *lease = batch != NULL
+        ? agent_save_find_lease(save->runs, batch)
+        : NULL;
 
     if (lease != NULL) {
         batch = agent_batch_cut(queue, batch, agent_pace_limit(&lease->pace));
@@ -203,7 +190,7 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
         move_slow_runs(runs, batch, elapsed);
         return;
     }
-    lease = find_lease(runs, batch);
+    lease = agent_save_find_lease(runs, batch);
     if (lease != NULL) {
         agent_pace_save(&lease->pace, weight, elapsed);
         agent_pace_extend(&lease->pace, weight, elapsed, runs->context->now);
@@ -345,24 +332,49 @@ static void fail_batch(void *part, agent_failure_t failure)
     }
 }
 
-/* Whether the attempt counts: that of a single line. After that of several the
- * next one has fewer. */
-static bool count_failure(agent_runs_t *runs, agent_batch_t *batch)
+/* The weight that fits after a failure of several lines: half of them. */
+static apr_size_t weigh_half(const agent_batch_t *batch)
 {
-    agent_lease_t *lease = find_lease(runs, batch);
+    apr_size_t weight = 0;
 
-    if (lease == NULL || batch->items->nelts == 1) {
-        batch->failures++;
-        return batch->failures >= MAX_FAILURES;
+    for (int i = 0; i < batch->items->nelts / 2; i++) {
+        weight += agent_pace_weigh(
+            1, APR_ARRAY_IDX(batch->items, i, agent_item_t).length + 1);
     }
-    agent_pace_fail(&lease->pace, agent_batch_weigh(batch),
-                    runs->context->now - batch->sent_at);
-    return false;
+    return weight;
+}
+
+/* Whether the attempt counts towards the end of the run; of a time-out, that
+ * under the longer limit. */
+static bool counts(const agent_save_t *save, agent_failure_t failure)
+{
+    return failure != AGENT_FAILURE_TIMEOUT
+        || agent_save_limit_is_patient(save);
+}
+
+/* Whether the run is to end. After a failure of several lines the next
+ * statement has fewer. */
+static bool count_failure(agent_save_t *save, agent_batch_t *batch,
+                          agent_failure_t failure)
+{
+    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
+    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
+
+    if (lease != NULL && batch->items->nelts > 1) {
+        agent_pace_fail(&lease->pace, 2 * weigh_half(batch),
+                        is_slow ? AGENT_PACE_LONGEST : 0);
+        return false;
+    }
+    if (lease != NULL) {
+        lease->pace.is_patient |= is_slow;
+    }
+    batch->failures += counts(save, failure);
+    return batch->failures >= MAX_FAILURES;
 }
 
 static void fail_dedicated(void *part, agent_failure_t failure)
 {
-    const agent_save_t *save = part;
+    agent_save_t *save = part;
     agent_batch_t *batch = find_sent(&save->runs->batches, true);
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
@@ -375,7 +387,7 @@ static void fail_dedicated(void *part, agent_failure_t failure)
         refuse_run(save->runs, &key, why);
     }
     else if (!agent_failure_is_transient(failure)
-             && count_failure(save->runs, batch)) {
+             && count_failure(save, batch, failure)) {
         refuse_run(save->runs, &key,
                    failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
     }

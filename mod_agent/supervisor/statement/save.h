@@ -14,7 +14,21 @@ typedef struct agent_save_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
+    /* The connection of dedicated batches. */
+    const agent_database_t *third;
+    /* save_limit.h: number of the third connection on which a statement may
+     * take as long as a line alone may; when to try again to change it. */
+    apr_uint64_t patient_on;
+    apr_time_t limit_retry_at;
 } agent_save_t;
+
+/* The lease of the run of a dedicated batch; NULL when it has ended. */
+static inline agent_lease_t *agent_save_find_lease(const agent_runs_t *runs,
+                                                   const agent_batch_t *batch)
+{
+    return agent_lease_find(
+        &runs->leases, &APR_ARRAY_IDX(batch->items, 0, agent_item_t).run->key);
+}
 
 /* For shared batches, and for dedicated ones (../lease/batch.h). part: the same
  * agent_save_t. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 /* reserved_connections: since PostgreSQL 16. */
 #define CONNECTIONS_SQL                                                        \
     "pg_catalog.current_setting('max_connections')::pg_catalog.int4 "          \
@@ -26,6 +28,11 @@ const agent_statement_t agent_session_begin = {
            "pg_catalog.set_config('statement_timeout', $1, false), "
            "pg_catalog.set_config('lock_timeout', '0', false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};
+
+const char *agent_session_limit(apr_interval_time_t time, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%" APR_TIME_T_FMT, apr_time_as_msec(time));
+}
 
 agent_session_info_t agent_session_read(const agent_db_result_t *result)
 {

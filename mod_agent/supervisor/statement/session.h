@@ -19,6 +19,9 @@ typedef struct agent_session_info_t {
 /* Its parameter: the time limit of a statement in ms. */
 extern const agent_statement_t agent_session_begin;
 
+/* A time as a parameter, in pool. */
+const char *agent_session_limit(apr_interval_time_t time, apr_pool_t *pool);
+
 /* Reads its result; the texts are borrowed from it. */
 agent_session_info_t agent_session_read(const agent_db_result_t *result);
 

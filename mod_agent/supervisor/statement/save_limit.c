@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of statements with dedicated batches; see save_limit.h. */
+#include "save_limit.h"
+
+#include "../lease/fair_queue.h"
+
+apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
+                                         bool is_patient)
+{
+    apr_interval_time_t longest = 2 * context->timing.statement;
+
+    return is_patient || longest < AGENT_PACE_LONGEST ? longest
+                                                      : AGENT_PACE_LONGEST;
+}
+
+bool agent_save_limit_is_patient(const agent_save_t *save)
+{
+    return save->patient_on > 0 && save->patient_on == save->third->connection;
+}
+
+apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
+{
+    const agent_batch_queue_t *queue = &save->runs->batches;
+    const agent_batch_t *batch = agent_worker_is_live(save->worker)
+            && apr_hash_count(queue->dedicated) > 0
+        ? agent_fair_queue_next(queue, true)
+        : NULL;
+    const agent_lease_t *lease;
+    bool is_patient;
+
+    if (batch == NULL) {
+        return AGENT_CLOCK_NEVER;
+    }
+    lease = agent_save_find_lease(save->runs, batch);
+    is_patient = lease == NULL || lease->pace.is_patient;
+    return (is_patient == agent_save_limit_is_patient(save)) == has_limit
+        ? agent_fair_queue_due(queue, batch)
+        : AGENT_CLOCK_NEVER;
+}
+
+static apr_time_t due(void *part)
+{
+    const agent_save_t *save = part;
+    apr_time_t at = agent_save_limit_due(save, false);
+
+    return at > save->limit_retry_at ? at : save->limit_retry_at;
+}
+
+/* Settings of the session. */
+static const agent_statement_t set_limits = {
+    .params = 1,
+    .sql = "select pg_catalog.set_config('statement_timeout', $1, false)"};
+
+static apr_status_t send_limits(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    const agent_save_t *save = part;
+    apr_interval_time_t limit = agent_save_limit_get(
+        database->context, !agent_save_limit_is_patient(save));
+    const char *params[] = {agent_session_limit(limit, database->scratch)};
+
+    return agent_db_send(database->db, &set_limits, params, err,
+                         database->scratch);
+}
+
+static void receive(void *part, const agent_db_result_t *result)
+{
+    agent_save_t *save = part;
+
+    save->patient_on = agent_save_limit_is_patient(save)
+        ? 0
+        : save->third->connection;
+}
+
+static void fail(void *part, agent_failure_t failure)
+{
+    agent_save_t *save = part;
+
+    save->limit_retry_at = agent_database_retry_at(save->third->context,
+                                                   failure);
+}
+
+const agent_operation_t agent_save_limit_operation = {
+    "set_config", due, send_limits, receive, fail};
