@@ -101,6 +101,7 @@ static void init_databases(agent_supervisor_t *sv)
                                        .is_on_demand = true};
 
     third.statement_limit = agent_save_limit_get(context, false);
+    third.lock_limit = third.statement_limit / 2;
     agent_database_init(&sv->database, context, &sv->poll, &first);
     agent_database_init(&sv->second, context, &sv->poll, &second);
     agent_database_init(&sv->third, context, &sv->poll, &third);
@@ -138,6 +139,7 @@ static void init_statements(agent_supervisor_t *sv)
                               .runs = &sv->runs,
                               .notify = &sv->notify,
                               .schedule = &sv->schedule,
+                              .first = &sv->database,
                               .third = &sv->third};
     sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
                                          &sv->schedule};

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
+use AgentTest::Env qw(slurp);
 use AgentTest::Wait;
 use List::Util qw(max);
 use Test::More;
@@ -118,6 +119,30 @@ subtest 'a statement of several lines ends after a second, a line alone is store
     slow_down(1.5);
     $run = $sv->start_run({ do => 'write', lengths => [70_000] });
     wait_status($run, 'success', 180);
+    is attempts_of($run), 1, 'it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+# How often PostgreSQL has cancelled a statement of a supervisor that waited for a lock.
+sub lock_timeouts { return scalar(() = slurp($pg->host . '/postgres.log') =~ /due to lock timeout/g) }
+
+subtest 'neither a lock nor lost connections end a run whose output waits' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, timing_ms => { %{ fast_timing() }, statement => 1000 });
+    $sv->wait_ready;
+    sql('drop trigger slow on agent.run_events');
+    my $lock = hold_lock('lock table agent.run_events in exclusive mode');
+    my $before = lock_timeouts();
+    my $run = create_run({ do => 'write', lengths => [70_000] });
+    $sv->wake;
+    wait_for('more time-outs than a run may have', sub { lock_timeouts() > $before + 4 });
+    my %lost;
+    wait_for('more losses than a run may have', sub {
+        my @pids = sql("select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%agent.save_batch(%'");
+        sql("select pg_terminate_backend($_)") for @pids;
+        return keys %{ { %lost = (%lost, map { $_ => 1 } @pids) } } > 4;
+    });
+    release_lock($lock);
+    wait_status($run, 'success');
     is attempts_of($run), 1, 'it ends at its first attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

@@ -74,6 +74,12 @@ static const agent_operation_t operation = {
 static int fake_connection;
 static int can_exit_pipeline;
 
+PGconn *PQconnectStartParams(const char *const *keywords,
+                             const char *const *values, int expand_dbname)
+{
+    return NULL;
+}
+
 ConnStatusType PQstatus(const PGconn *conn)
 {
     return CONNECTION_OK;
@@ -258,7 +264,7 @@ static fixture_t *make_on_demand(apr_pool_t *pool)
     static const agent_operation_t later = {.name = "later", .due = due_at};
     fixture_t *f = make_fixture(pool);
 
-    f->config.conninfo = "no connection string";
+    f->config.conninfo = "";
     f->database.settings.is_on_demand = true;
     f->due_at = LATER;
     agent_database_add(&f->database, &later, f);

@@ -19,6 +19,7 @@ typedef struct queue_t {
     fixture_t *fixture;
     agent_batch_queue_t *batches;
     agent_worker_t worker;
+    agent_database_t first;
     agent_database_t third;
     agent_save_t save;
 } queue_t;
@@ -34,8 +35,10 @@ static queue_t *make_queue(apr_pool_t *pool)
                                  .state = AGENT_WORKER_LIVE};
     q->third.context = q->fixture->runs->context;
     q->third.connection = 1;
-    q->save = (agent_save_t){
-        .worker = &q->worker, .runs = q->fixture->runs, .third = &q->third};
+    q->save = (agent_save_t){.worker = &q->worker,
+                             .runs = q->fixture->runs,
+                             .first = &q->first,
+                             .third = &q->third};
     return q;
 }
 
@@ -170,6 +173,7 @@ static void fail_first(queue_t *q, agent_failure_t failure)
     }
     assert_true(is_dedicated_due(q));
     agent_fair_queue_send(q->batches, first_of(q));
+    q->first.answered_at = NOW + 1;
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
 
@@ -251,6 +255,31 @@ static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
     for (int i = 0; i < 3; i++) {
         fail_first(q, AGENT_FAILURE_TIMEOUT);
         assert_int_equal(first_of(q)->failures, i);
+    }
+}
+
+static void a_time_out_while_the_database_answers_nothing_does_not_count(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    agent_save_limit_operation.receive(&q->save, NULL);
+    agent_fair_queue_send(q->batches, first_of(q));
+    q->first.answered_at = first_of(q)->sent_at;
+    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+static void a_lost_connection_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 0; i < 9; i++) {
+        fail_first(q, AGENT_FAILURE_LOST);
+        assert_int_equal(first_of(q)->failures, 0);
     }
 }
 
@@ -372,6 +401,9 @@ int main(void)
         CHECK_TEST(a_line_alone_that_needs_more_than_a_second_gets_more),
         CHECK_TEST(a_new_connection_has_the_shorter_limit),
         CHECK_TEST(time_outs_of_a_line_alone_count_under_the_longer_limit),
+        CHECK_TEST(
+            a_time_out_while_the_database_answers_nothing_does_not_count),
+        CHECK_TEST(a_lost_connection_does_not_count),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),

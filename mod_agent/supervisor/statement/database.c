@@ -138,7 +138,7 @@ static void begin_session(agent_database_t *database)
     const char *params[] = {
         agent_session_limit(database->settings.statement_limit,
                             database->scratch),
-    };
+        agent_session_limit(database->settings.lock_limit, database->scratch)};
 
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;
@@ -205,6 +205,7 @@ static void take_result(agent_database_t *database,
                         const agent_db_result_t *result)
 {
     if (database->operation != NULL) {
+        database->answered_at = database->context->now;
         database->operation->receive(database->part, result);
         return;
     }

@@ -28,6 +28,9 @@ typedef struct agent_database_settings_t {
      * not to have been executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
+    /* Time that a statement may wait for a lock, after which it is tried again;
+     * 0: as long as it may take. */
+    apr_interval_time_t lock_limit;
     /* It is open while an operation is due, and for a minute after the last
      * one. */
     bool is_on_demand;
@@ -68,8 +71,10 @@ struct agent_database_t {
     int failed_connects;
     /* Number of the connection; 0: there was none yet. */
     apr_uint64_t connection;
-    /* When it was connected, or sent its last statement. */
+    /* When it was connected, or sent its last statement; when it got the last
+     * result of an operation. */
     apr_time_t used_at;
+    apr_time_t answered_at;
     /* Connections lost since the last statement that one outlived. */
     int losses;
     /* The next connection is made again. */

@@ -344,12 +344,20 @@ static apr_size_t weigh_half(const agent_batch_t *batch)
     return weight;
 }
 
-/* Whether the attempt counts towards the end of the run; of a time-out, that
- * under the longer limit. */
-static bool counts(const agent_save_t *save, agent_failure_t failure)
+/*
+ * Whether the attempt counts towards the end of the run: that of a line alone,
+ * which the database refused or executed for all of the longer limit. Not when
+ * the connection was lost, or when the database answered nothing meanwhile: it
+ * was stopped, or out of reach.
+ */
+static bool counts(const agent_save_t *save, const agent_batch_t *batch,
+                   agent_failure_t failure)
 {
-    return failure != AGENT_FAILURE_TIMEOUT
-        || agent_save_limit_is_patient(save);
+    if (failure != AGENT_FAILURE_TIMEOUT) {
+        return failure != AGENT_FAILURE_LOST;
+    }
+    return agent_save_limit_is_patient(save)
+        && save->first->answered_at > batch->sent_at;
 }
 
 /* Whether the run is to end. After a failure of several lines the next
@@ -368,7 +376,7 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     if (lease != NULL) {
         lease->pace.is_patient |= is_slow;
     }
-    batch->failures += counts(save, failure);
+    batch->failures += counts(save, batch, failure);
     return batch->failures >= MAX_FAILURES;
 }
 

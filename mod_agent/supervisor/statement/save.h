@@ -14,7 +14,8 @@ typedef struct agent_save_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The connection of dedicated batches. */
+    /* The connections of shared and of dedicated batches. */
+    const agent_database_t *first;
     const agent_database_t *third;
     /* save_limit.h: number of the third connection on which a statement may
      * take as long as a line alone may; when to try again to change it. */

@@ -48,8 +48,9 @@ static apr_time_t due(void *part)
 
 /* Settings of the session. */
 static const agent_statement_t set_limits = {
-    .params = 1,
-    .sql = "select pg_catalog.set_config('statement_timeout', $1, false)"};
+    .params = 2,
+    .sql = "select pg_catalog.set_config('statement_timeout', $1, false), "
+           "pg_catalog.set_config('lock_timeout', $2, false)"};
 
 static apr_status_t send_limits(void *part, agent_database_t *database,
                                 agent_error_t **err)
@@ -57,7 +58,8 @@ static apr_status_t send_limits(void *part, agent_database_t *database,
     const agent_save_t *save = part;
     apr_interval_time_t limit = agent_save_limit_get(
         database->context, !agent_save_limit_is_patient(save));
-    const char *params[] = {agent_session_limit(limit, database->scratch)};
+    const char *params[] = {agent_session_limit(limit, database->scratch),
+                            agent_session_limit(limit / 2, database->scratch)};
 
     return agent_db_send(database->db, &set_limits, params, err,
                          database->scratch);

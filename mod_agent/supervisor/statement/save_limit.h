@@ -2,7 +2,9 @@
 /*
  * The time limits of the third connection. A statement with several lines may
  * take AGENT_PACE_LONGEST, whatever was expected of them; so may a line alone
- * at first. If it needs longer, it gets half of the lease.
+ * at first. If it needs longer, it gets half of the lease. A statement may wait
+ * half of its limit for a lock, and is then tried again: that it had to wait is
+ * no property of the output.
  */
 #ifndef AGENT_SUPERVISOR_SAVE_LIMIT_H
 #define AGENT_SUPERVISOR_SAVE_LIMIT_H

@@ -18,7 +18,7 @@
 /* Replaces the role's own timeouts: with one of a second, a batch that takes
  * two would be sent for ever. */
 const agent_statement_t agent_session_begin = {
-    .params = 1,
+    .params = 2,
     .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
            "' = off'), ', ' order by name) from pg_catalog.pg_settings where "
            "setting operator(pg_catalog.=) 'off' and name "
@@ -26,7 +26,7 @@ const agent_statement_t agent_session_begin = {
            "synchronous_commit}')), " CONNECTIONS_SQL
            ", agent.database_region(), " AGENT_DB_SESSION_SQL
            "pg_catalog.set_config('statement_timeout', $1, false), "
-           "pg_catalog.set_config('lock_timeout', '0', false), "
+           "pg_catalog.set_config('lock_timeout', $2, false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};
 
 const char *agent_session_limit(apr_interval_time_t time, apr_pool_t *pool)

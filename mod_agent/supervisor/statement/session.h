@@ -16,7 +16,8 @@ typedef struct agent_session_info_t {
     const char *region;
 } agent_session_info_t;
 
-/* Its parameter: the time limit of a statement in ms. */
+/* Its parameters: the time limits of a statement, and of a lock that it waits
+ * for (0: none), in ms. */
 extern const agent_statement_t agent_session_begin;
 
 /* A time as a parameter, in pool. */
