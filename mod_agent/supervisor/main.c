@@ -13,6 +13,7 @@
 #include "../core/wake.h"
 #include "base/order.h"
 #include "instance.h"
+#include "lease/batch_move.h"
 #include "process/process.h"
 #include "runner/deadline.h"
 #include "runner/exit.h"
@@ -275,6 +276,7 @@ static void iterate(agent_supervisor_t *sv)
         until, agent_earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
     until = agent_earlier(until, agent_slots_replenish(&sv->runners));
     until = agent_earlier(until, agent_webhook_step(&sv->deliveries));
+    until = agent_earlier(until, agent_batch_step(&sv->runs.batches));
     until = agent_earlier(until, agent_database_step(&sv->database));
     until = agent_earlier(until, agent_database_step(&sv->second));
     until = agent_earlier(until, agent_database_step(&sv->third));

@@ -131,7 +131,8 @@ static void output_is_counted_until_its_batch_is_dropped(void **state)
     assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
     assert_int_equal(queue->shared_bytes, 0);
     assert_int_equal(queue->dedicated_bytes,
-                     1001 + 1001 + AGENT_BATCH_LONG_LINE + 2 + 3);
+                     1001 + 1001 + AGENT_BATCH_LONG_LINE + 2 + 3
+                         + 4 * AGENT_BATCH_OWN_BYTES);
     agent_batch_clear(queue);
     assert_int_equal(queue->dedicated_bytes, 0);
     assert_true(has_all_room(queue, lease, AGENT_BACKLOG_DEDICATED));

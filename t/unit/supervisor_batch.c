@@ -78,80 +78,6 @@ static void a_shared_batch_has_at_most_500_lines_and_256_kb(void **state)
     assert_string_equal(describe(fixture), " s500 s4 s1");
 }
 
-static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_batch_queue_t *batches = &fixture->runs->batches;
-
-    add_line(fixture, 0, 100);
-    add_line(fixture, 1, 100);
-    add_line(fixture, 0, 100);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
-    assert_string_equal(describe(fixture), " d2 d1");
-    assert_int_equal(batches->shared_bytes, 0);
-    /* Later lines keep their order; those of other runs are shared. */
-    add_line(fixture, 1, 100);
-    add_line(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " d2 d2 s1");
-}
-
-/* Whether lines of the run are in shared batches, which do not wait for
- * dedicated ones. */
-static bool is_shared(const fixture_t *fixture, int run)
-{
-    const agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
-    {
-        const agent_batch_run_t *part = apr_hash_get(
-            batch->runs, fixture->leases[run]->key.run_id, 36);
-
-        if (!batch->is_dedicated && part != NULL && !part->is_dead) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_batch_queue_t *batches = &fixture->runs->batches;
-    agent_batch_t *first;
-
-    add_line(fixture, 0, 100);
-    add_line(fixture, 1, 100);
-    first = APR_RING_FIRST(&batches->waiting);
-    first->is_sealed = true;
-    add_line(fixture, 2, 100);
-    add_line(fixture, 0, 100);
-    add_line(fixture, 3, 100);
-    agent_batch_split(batches, first);
-    assert_string_equal(describe(fixture), " d1 d1 d1 s3");
-    assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
-    assert_true(is_shared(fixture, 2) && is_shared(fixture, 3));
-    /* Later lines keep their order: the batch may be sent before the dedicated
-     * one. */
-    add_line(fixture, 0, 100);
-    add_line(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " d1 d1 d2 s3 s1");
-}
-
-static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_batch_queue_t *batches = &fixture->runs->batches;
-    agent_batch_t *first;
-
-    add_line(fixture, 0, 100);
-    first = APR_RING_FIRST(&batches->waiting);
-    first->is_sealed = true;
-    add_line(fixture, 0, 100);
-    agent_batch_split(batches, first);
-    assert_string_equal(describe(fixture), " d1 d1");
-    assert_int_equal(batches->shared_bytes, 0);
-}
-
 static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -318,7 +244,8 @@ static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
     batch = agent_batch_cut(batches, batch, agent_pace_weigh(2, 16));
     assert_string_equal(describe(fixture), " d2 d4 d8 d6");
     assert_ptr_equal(batch, APR_RING_FIRST(&batches->waiting));
-    assert_int_equal(batches->dedicated_bytes, bytes);
+    assert_int_equal(batches->dedicated_bytes,
+                     bytes + 3 * AGENT_BATCH_OWN_BYTES);
     /* Later lines are added to the last one. */
     add_line(fixture, 0, 100);
     assert_string_equal(describe(fixture), " d2 d4 d8 d7");
@@ -363,27 +290,6 @@ static void a_cut_leaves_at_least_one_line(void **state)
     assert_string_equal(describe(fixture), " d1 d1");
 }
 
-static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
-{
-    fixture_t *fixture = make_fixture(*state);
-    agent_batch_queue_t *batches = &fixture->runs->batches;
-    apr_hash_t *slow = apr_hash_make(*state);
-
-    add_line(fixture, 0, 100);
-    add_line(fixture, 1, 100);
-    APR_RING_FIRST(&batches->waiting)->is_sealed = true;
-    APR_RING_FIRST(&batches->waiting)->is_sent = true;
-    add_line(fixture, 0, 100);
-    add_line(fixture, 1, 100);
-    apr_hash_set(slow, fixture->leases[0]->key.run_id, 36, "");
-    agent_batch_move(batches, slow);
-    /* One in flight keeps its lines. */
-    assert_string_equal(describe(fixture), " s2 d1 s2");
-    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
-    assert_false(is_shared(fixture, 0));
-    assert_true(is_shared(fixture, 1));
-}
-
 static void a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while(
     void **state)
 {
@@ -420,9 +326,6 @@ int main(void)
         CHECK_TEST(
             a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once),
         CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_256_kb),
-        CHECK_TEST(a_split_makes_a_dedicated_batch_for_each_run),
-        CHECK_TEST(a_split_moves_later_lines_of_its_runs_and_of_no_other),
-        CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
         CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),
         CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
         CHECK_TEST(output_in_flight_is_not_dropped),
@@ -434,7 +337,6 @@ int main(void)
         CHECK_TEST(a_cut_makes_batches_of_which_each_has_twice_the_weight),
         CHECK_TEST(a_cut_keeps_the_numbers_and_replies_of_its_lines),
         CHECK_TEST(a_cut_leaves_at_least_one_line),
-        CHECK_TEST(the_lines_of_slow_runs_leave_all_shared_batches),
         CHECK_TEST(
             a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while),
         CHECK_TEST(shared_batches_shrink_to_63_lines_after_a_slow_one),

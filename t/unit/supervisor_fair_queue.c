@@ -457,12 +457,11 @@ static void lines_of_a_split_batch_are_sent_before_later_ones(void **state)
     add_line(fixture, 0, 200);
     add_long_line(fixture, 0);
     agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
-    for (int i = 0; i < 3; i++) {
-        static const apr_size_t lengths[] = {100, 200,
-                                             AGENT_BATCH_LONG_LINE + 1};
-
+    agent_batch_step(queue);
+    for (int i = 0; i < 2; i++) {
         batch = agent_fair_queue_next(queue, true);
-        assert_int_equal(agent_buffer_length(&batch->text), lengths[i] + 1);
+        assert_int_equal(agent_buffer_length(&batch->text),
+                         i == 0 ? 101 + 201 : AGENT_BATCH_LONG_LINE + 2);
         agent_fair_queue_send(queue, batch);
         assert_null(agent_fair_queue_next(queue, true));
         agent_batch_drop(queue, batch);

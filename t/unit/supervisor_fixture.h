@@ -9,6 +9,7 @@
 
 #include <apr_strings.h>
 
+#include "../../mod_agent/supervisor/lease/batch_move.h"
 #include "../../mod_agent/supervisor/lease/batch_split.h"
 #include "../../mod_agent/supervisor/runner/io.h"
 #include "../../mod_agent/supervisor/runner/runs.h"

@@ -315,6 +315,7 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
     agent_fair_queue_send(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
+    agent_batch_step(q->batches);
     add_short(q, 0);
     assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
     assert_true(first_of(q)->is_dedicated);
@@ -326,7 +327,7 @@ static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
     void **state)
 {
     queue_t *q = make_queue(*state);
-    const agent_batch_t *last;
+    const agent_batch_t *shared;
 
     for (int i = 0; i < 500; i++) {
         add_short(q, 1);
@@ -338,14 +339,14 @@ static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
     agent_fair_queue_send(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
+    agent_batch_step(q->batches);
     assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
-    assert_memory_equal(first_of(q)->run_id, q->fixture->leases[2]->key.run_id,
-                        36);
+    assert_memory_equal(APR_RING_LAST(&q->batches->waiting)->run_id,
+                        q->fixture->leases[2]->key.run_id, 36);
     assert_false(agent_pace_is_dedicated(&q->fixture->leases[2]->pace, NOW));
-    last = APR_RING_LAST(&q->batches->waiting);
-    assert_false(last->is_dedicated);
+    shared = agent_fair_queue_first_shared(q->batches);
     assert_non_null(
-        apr_hash_get(last->runs, q->fixture->leases[3]->key.run_id, 36));
+        apr_hash_get(shared->runs, q->fixture->leases[3]->key.run_id, 36));
 }
 
 static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(

@@ -30,6 +30,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->context = context;
     APR_RING_INIT(&queue->waiting, agent_batch_t, link);
     queue->dedicated = apr_hash_make(context->pool);
+    queue->shared = apr_hash_make(context->pool);
     queue->pace.limit = AGENT_PACE_MOST;
     agent_fair_queue_init(queue);
     agent_backlog_init(queue);
@@ -60,17 +61,8 @@ static agent_backlog_kind_t kind_of(const agent_batch_t *batch)
 
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
 {
-    const agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
-
-        if (run != NULL && !run->is_dead) {
-            return true;
-        }
-    }
-    return false;
+    return apr_hash_get(queue->shared, run_id, 36) != NULL
+        || apr_hash_get(queue->dedicated, run_id, 36) != NULL;
 }
 
 void agent_batch_flush(agent_batch_queue_t *queue)
@@ -83,17 +75,79 @@ void agent_batch_flush(agent_batch_queue_t *queue)
     }
 }
 
+/* ---- the batches of a run ---- */
+
+/* The hash keeps the first key it gets, and the key lives in the value: removes
+ * the entry before setting the new one. */
+static void replace(apr_hash_t *hash, const char *run_id, const void *value)
+{
+    apr_hash_set(hash, run_id, 36, NULL);
+    apr_hash_set(hash, run_id, 36, value);
+}
+
+static agent_batch_t *last_dedicated(const agent_batch_queue_t *queue,
+                                     const char *run_id)
+{
+    return apr_hash_get(queue->dedicated, run_id, 36);
+}
+
+static agent_batch_run_t *last_shared(const agent_batch_queue_t *queue,
+                                      const char *run_id)
+{
+    return apr_hash_get(queue->shared, run_id, 36);
+}
+
 void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id)
 {
-    agent_batch_t *batch;
+    const agent_batch_run_t *run = last_shared(queue, run_id);
 
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        if (apr_hash_get(batch->runs, run_id, 36) != NULL) {
-            batch->due_at = queue->context->now;
-        }
+    for (; run != NULL; run = run->earlier) {
+        run->batch->due_at = queue->context->now;
     }
 }
+
+static void enter_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
+{
+    run->earlier = last_shared(queue, run->key.run_id);
+    if (run->earlier != NULL) {
+        run->earlier->later = run;
+    }
+    replace(queue->shared, run->key.run_id, run);
+}
+
+/* The part of a shared batch is no longer sent. */
+static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
+{
+    if (run->later != NULL) {
+        run->later->earlier = run->earlier;
+    }
+    else {
+        apr_hash_set(queue->shared, run->key.run_id, 36, NULL);
+        if (run->earlier != NULL) {
+            replace(queue->shared, run->earlier->key.run_id, run->earlier);
+        }
+    }
+    if (run->earlier != NULL) {
+        run->earlier->later = run->later;
+    }
+    queue->moving -= run->is_moving;
+}
+
+void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
+                                 agent_batch_t *batch)
+{
+    replace(queue->dedicated, batch->run_id, batch);
+}
+
+static void leave_dedicated(agent_batch_queue_t *queue,
+                            const agent_batch_t *batch)
+{
+    if (last_dedicated(queue, batch->run_id) == batch) {
+        apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
+    }
+}
+
+/* ---- making and dropping ---- */
 
 static agent_batch_t *make_batch(agent_batch_queue_t *queue)
 {
@@ -111,59 +165,56 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
 }
 
 agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
-                                          const char *run_id,
-                                          const char *deployment_id,
-                                          agent_batch_t *next)
+                                          const agent_batch_run_t *run,
+                                          agent_batch_t *later,
+                                          apr_uint64_t after)
 {
     agent_batch_t *batch = make_batch(queue);
-    const char *key = apr_pmemdup(batch->pool, run_id, 36);
 
     batch->is_dedicated = true;
-    batch->run_id = key;
+    batch->run_id = apr_pmemdup(batch->pool, run->key.run_id, 36);
     batch->due_at = queue->context->now;
-    APR_RING_INSERT_BEFORE(next, batch, link);
-    agent_fair_queue_enter(queue, batch, deployment_id);
+    batch->place.after = after;
+    APR_RING_INSERT_BEFORE(
+        later != NULL ? later
+                      : APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link),
+        batch, link);
+    agent_fair_queue_enter(queue, batch, run->deployment_id, later);
+    agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_DEDICATED,
+                      AGENT_BATCH_OWN_BYTES);
+    if (later == NULL) {
+        agent_batch_enter_dedicated(queue, batch);
+    }
     return batch;
 }
 
-void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
-                                 agent_batch_t *batch)
-{
-    /* The hash keeps the first key it gets, and the key lives in the batch:
-     * remove the entry before setting the new one. */
-    apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
-    apr_hash_set(queue->dedicated, batch->run_id, 36, batch);
-}
-
-static void leave_dedicated(agent_batch_queue_t *queue,
-                            const agent_batch_t *batch)
-{
-    if (apr_hash_get(queue->dedicated, batch->run_id, 36) == batch) {
-        apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
-    }
-}
-
-/* The lines of the batch are no longer counted. */
+/* The lines of the batch are no longer counted, nor found. */
 static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
     apr_hash_index_t *at;
 
     for (at = apr_hash_first(batch->pool, batch->runs); at != NULL;
          at = apr_hash_next(at)) {
-        const agent_batch_run_t *run = apr_hash_this_val(at);
+        agent_batch_run_t *run = apr_hash_this_val(at);
 
         agent_backlog_remove(queue, run->deployment_id, kind_of(batch),
                              run->line_bytes);
+        if (!batch->is_dedicated && !run->is_dead) {
+            leave_shared(queue, run);
+        }
     }
 }
 
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     if (batch->is_dedicated) {
+        agent_backlog_remove(queue, agent_fair_queue_deployment(batch),
+                             AGENT_BACKLOG_DEDICATED, AGENT_BATCH_OWN_BYTES);
         leave_dedicated(queue, batch);
-        agent_fair_queue_leave(queue, batch);
     }
+    queue->open = queue->open == batch ? NULL : queue->open;
     uncount(queue, batch);
+    agent_fair_queue_leave(queue, batch);
     APR_RING_REMOVE(batch, link);
     apr_pool_destroy(batch->pool);
 }
@@ -176,86 +227,68 @@ void agent_batch_clear(agent_batch_queue_t *queue)
 }
 
 /* A dedicated batch is cut when it is sent (batch_split.h). */
-static bool has_room(const agent_batch_queue_t *queue,
-                     const agent_batch_t *batch, apr_size_t length)
+bool agent_batch_has_room(const agent_batch_queue_t *queue,
+                          const agent_batch_t *batch, int lines,
+                          apr_size_t bytes)
 {
     apr_size_t most = batch->is_dedicated ? AGENT_BATCH_DEDICATED_BYTES
                                           : AGENT_BATCH_MAX_BYTES;
     apr_size_t weight = agent_pace_limit(&queue->pace);
 
     weight = weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
-    return !batch->is_sealed && batch->items->nelts < AGENT_BATCH_MAX_ITEMS
-        && agent_buffer_length(&batch->text) + length <= most
+    return !batch->is_sealed
+        && batch->items->nelts + lines <= AGENT_BATCH_MAX_ITEMS
+        && agent_buffer_length(&batch->text) + bytes <= most
         && (batch->is_dedicated
-            || agent_batch_weigh(batch) + AGENT_PACE_LINE + length <= weight);
-}
-
-static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
-{
-    agent_batch_t *batch = APR_RING_LAST(&queue->waiting);
-
-    for (; batch != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
-         batch = APR_RING_PREV(batch, link)) {
-        if (!batch->is_dedicated) {
-            return batch;
-        }
-    }
-    return NULL;
-}
-
-/* The batch waits for earlier lines of its run, so these become due now. */
-static agent_batch_t *open_dedicated(agent_batch_queue_t *queue,
-                                     const agent_lease_t *lease)
-{
-    const char *run_id = lease->key.run_id;
-    agent_batch_t *shared = last_shared(queue);
-    agent_batch_t *batch = agent_batch_make_dedicated(
-        queue, run_id, lease->deployment_id,
-        APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
-
-    if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
-        shared->due_at = queue->context->now;
-    }
-    agent_batch_enter_dedicated(queue, batch);
-    return batch;
+            || agent_batch_weigh(batch) + agent_pace_weigh(lines, bytes)
+                <= weight);
 }
 
 static agent_batch_t *open_shared(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch = make_batch(queue);
 
-    batch->place.number = ++queue->fair.made;
+    queue->open = batch;
     APR_RING_INSERT_TAIL(&queue->waiting, batch, agent_batch_t, link);
+    agent_fair_queue_enter_shared(queue, batch);
     return batch;
 }
 
-static agent_batch_t *find_dedicated(const agent_batch_queue_t *queue,
-                                     const char *run_id)
+static agent_batch_t *find_shared(agent_batch_queue_t *queue, apr_size_t length)
 {
-    return apr_hash_get(queue->dedicated, run_id, 36);
+    if (queue->open != NULL
+        && agent_batch_has_room(queue, queue->open, 1, length)) {
+        return queue->open;
+    }
+    if (queue->open != NULL) {
+        queue->open->is_sealed = true;
+    }
+    return open_shared(queue);
 }
 
-/* The batch to which an item of that length of that run is added. */
-static agent_batch_t *find_open(agent_batch_queue_t *queue,
-                                const agent_lease_t *lease, apr_size_t length)
+/* The batch waits for earlier lines of its run, so these become due now. Lines
+ * that move from there go before it. */
+static agent_batch_t *find_dedicated(agent_batch_queue_t *queue,
+                                     const agent_batch_run_t *run,
+                                     apr_size_t length)
 {
-    const char *run_id = lease->key.run_id;
-    bool is_dedicated = agent_backlog_find_kind(queue, lease, length)
-        == AGENT_BACKLOG_DEDICATED;
-    agent_batch_t *batch = is_dedicated ? find_dedicated(queue, run_id)
-                                        : last_shared(queue);
+    agent_batch_t *batch = last_dedicated(queue, run->key.run_id);
+    const agent_batch_run_t *shared = last_shared(queue, run->key.run_id);
+    apr_uint64_t after = shared != NULL ? shared->batch->place.number : 0;
 
-    if (batch != NULL && has_room(queue, batch, length)) {
+    if (batch != NULL && batch->place.after >= after
+        && agent_batch_has_room(queue, batch, 1, length)) {
         return batch;
     }
-    if (batch != NULL) {
-        batch->is_sealed = true;
+    if (shared != NULL) {
+        shared->batch->due_at = queue->context->now;
     }
-    return is_dedicated ? open_dedicated(queue, lease) : open_shared(queue);
+    return agent_batch_make_dedicated(queue, run, NULL, after);
 }
 
 /* The run's part of the batch, which begins with a copy of run. */
-static agent_batch_run_t *find_part(const agent_batch_t *batch,
+static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
+                                    agent_batch_t *batch,
                                     const agent_batch_run_t *run)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
@@ -263,10 +296,17 @@ static agent_batch_run_t *find_part(const agent_batch_t *batch,
 
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
-        known->part = NULL;
+        known->batch = batch;
+        known->earlier = known->later = NULL;
         known->line_bytes = known->weight = 0;
+        known->items = 0;
+        known->first = known->last = -1;
+        known->is_moving = false;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
+        if (!batch->is_dedicated) {
+            enter_shared(queue, known);
+        }
     }
     return known;
 }
@@ -275,7 +315,7 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
                         const agent_batch_run_t *run, const agent_item_t *from,
                         const char *text)
 {
-    agent_batch_run_t *known = find_part(batch, run);
+    agent_batch_run_t *known = find_part(queue, batch, run);
     agent_item_t *item = apr_array_push(batch->items);
 
     known->line_bytes += from->length + 1;
@@ -285,6 +325,16 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
     known->has_end |= run->has_end;
     *item = *from;
     item->run = known;
+    item->next = -1;
+    if (known->items++ == 0) {
+        known->first = batch->items->nelts - 1;
+    }
+    else {
+        APR_ARRAY_IDX(batch->items, known->last, agent_item_t)
+            .next = batch->items->nelts - 1;
+    }
+    known->last = batch->items->nelts - 1;
+    batch->live++;
     item->offset = agent_buffer_length(&batch->text);
     agent_buffer_append(&batch->text, text, from->length);
     agent_buffer_append(&batch->text, "\n", 1);
@@ -321,8 +371,8 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     bool is_end = kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
     agent_batch_run_t run = {.key = lease->key, .has_end = is_end};
     agent_item_t item = {.kind = kind, .ack = ack, .length = length};
-    agent_batch_t *batch = find_open(queue, lease, length);
     apr_time_t due = due_of(queue, kind);
+    agent_batch_t *batch;
 
     memcpy(run.deployment_id, lease->deployment_id, sizeof(run.deployment_id));
     memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
@@ -331,6 +381,10 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     run.last_seq = item.seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;
     lease->credit.unsaved += length + 1;
+    batch = agent_backlog_find_kind(queue, lease, length)
+            == AGENT_BACKLOG_DEDICATED
+        ? find_dedicated(queue, &run, length)
+        : find_shared(queue, length);
     agent_batch_append(queue, batch, &run, &item, line);
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
@@ -338,35 +392,57 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     batch->due_at = due < batch->due_at ? due : batch->due_at;
 }
 
-void agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_drop_run(agent_batch_queue_t *queue, agent_batch_t *batch,
+                          agent_batch_run_t *run)
 {
-    for (int i = 0; i < batch->items->nelts; i++) {
-        if (!APR_ARRAY_IDX(batch->items, i, agent_item_t).run->is_dead) {
-            return;
-        }
+    batch->is_sealed = true;
+    batch->has_dead = true;
+    batch->live -= run->items;
+    if (!batch->is_dedicated) {
+        leave_shared(queue, run);
+    }
+    run->is_dead = true;
+}
+
+bool agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    if (batch->live > 0) {
+        return false;
     }
     agent_batch_drop(queue, batch);
+    return true;
+}
+
+static void forget_part(agent_batch_queue_t *queue, agent_batch_t *batch,
+                        agent_batch_run_t *run, apr_array_header_t *dropped)
+{
+    if (batch->is_sent) {
+        return;
+    }
+    /* A batch has items of one lease of a run only. */
+    if (dropped != NULL) {
+        APR_ARRAY_PUSH(dropped, agent_lease_key_t) = run->key;
+    }
+    agent_batch_drop_run(queue, batch, run);
+    agent_batch_drop_if_dead(queue, batch);
 }
 
 void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
                         apr_array_header_t *dropped)
 {
-    agent_batch_t *batch;
+    agent_batch_run_t *run = last_shared(queue, run_id);
+    agent_batch_t *batch = agent_fair_queue_first_of(queue, run_id);
     agent_batch_t *next;
 
-    AGENT_RING_EACH_SAFE(batch, next, &queue->waiting, agent_batch_t, link)
-    {
-        agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
+    while (run != NULL) {
+        agent_batch_run_t *earlier = run->earlier;
 
-        if (run != NULL && !batch->is_sent) {
-            /* A batch has items of one lease of a run only. */
-            batch->is_sealed = true;
-            batch->has_dead = true;
-            run->is_dead = true;
-            if (dropped != NULL) {
-                APR_ARRAY_PUSH(dropped, agent_lease_key_t) = run->key;
-            }
-            agent_batch_drop_if_dead(queue, batch);
-        }
+        forget_part(queue, run->batch, run, dropped);
+        run = earlier;
+    }
+    for (; batch != NULL; batch = next) {
+        next = agent_fair_queue_next_of(batch);
+        forget_part(queue, batch, apr_hash_get(batch->runs, run_id, 36),
+                    dropped);
     }
 }

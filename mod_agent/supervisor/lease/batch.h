@@ -13,6 +13,7 @@
 
 #include <apr_tables.h>
 
+#include "item.h"
 #include "lease.h"
 #include "share.h"
 
@@ -22,49 +23,10 @@
 #define AGENT_BATCH_DEDICATED_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS       500
 #define AGENT_BATCH_LONG_LINE       ((apr_size_t)64 * 1024)
+/* The memory of a dedicated batch besides its lines, which counts as theirs. */
+#define AGENT_BATCH_OWN_BYTES ((apr_size_t)8 * 1024)
 /* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
-
-/* METADATA begins an attempt, not urgent; FAILURE is an end by this worker. */
-typedef enum agent_item_kind_t {
-    AGENT_ITEM_METADATA,
-    AGENT_ITEM_EVENT,
-    AGENT_ITEM_TASK,
-    AGENT_ITEM_CHECKPOINT,
-    AGENT_ITEM_RECORD,
-    AGENT_ITEM_END,
-    AGENT_ITEM_FAILURE
-} agent_item_kind_t;
-
-/* One run's part of a batch. */
-typedef struct agent_batch_run_t {
-    agent_lease_key_t key;
-    char deployment_id[AGENT_UUID_SIZE];
-    char thread_id[AGENT_UUID_SIZE];
-    apr_int64_t last_seq;
-    apr_int64_t last_record;
-    /* Bytes of its lines as the runner sent them, newlines included. */
-    apr_size_t line_bytes;
-    apr_size_t weight; /* pace.h */
-    bool has_end;
-    bool is_saved; /* it is committed */
-    /* Its items were dropped or moved: they are not sent. */
-    bool is_dead;
-    /* While a batch is split: where this run's items go. */
-    struct agent_batch_t *part;
-} agent_batch_run_t;
-
-typedef struct agent_item_t {
-    agent_batch_run_t *run;
-    agent_item_kind_t kind;
-    /* EVENT, METADATA: its number within the run. */
-    apr_int64_t seq;
-    /* The runner's number for the reply to it; -1: it wants none. */
-    apr_int64_t ack;
-    /* The line in the batch's text, without its newline. */
-    apr_size_t offset;
-    apr_size_t length;
-} agent_item_t;
 
 typedef struct agent_batch_t {
     APR_RING_ENTRY(agent_batch_t) link;
@@ -72,6 +34,7 @@ typedef struct agent_batch_t {
     /* The lines as the runners sent them, each with a newline. */
     agent_buffer_t text;
     apr_array_header_t *items; /* of agent_item_t */
+    int live;                  /* items that are not dropped, nor moved */
     apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
@@ -92,8 +55,16 @@ typedef struct agent_batch_t {
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_batch_ring_t waiting;
-    /* Run id (36 bytes) -> the last of its dedicated batches. */
+    /* Run id (36 bytes) -> the last of its dedicated batches; the last of its
+     * parts of shared batches. */
     apr_hash_t *dedicated;
+    apr_hash_t *shared;
+    /* The shared batch to which lines are added; NULL: none. */
+    agent_batch_t *open;
+    /* Parts that move; lines of the next shared batch still do (batch_move.h).
+     */
+    int moving;
+    bool is_moving;
     agent_fair_queue_t fair;
     /* Bytes of the shared batches; of dedicated ones and long arguments;
      * reserved as credit. And those of each deployment (backlog.h). */

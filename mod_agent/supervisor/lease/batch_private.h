@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of batch.c that batch_split.c uses too. */
+/* Functions of batch.c that batch_move.c and batch_split.c use too. */
 #ifndef AGENT_SUPERVISOR_BATCH_PRIVATE_H
 #define AGENT_SUPERVISOR_BATCH_PRIVATE_H
 
 #include "batch.h"
 
-/* Makes a dedicated batch of the run before another batch, due now. */
+/* Makes a dedicated batch of the run, due now, before another one of the run;
+ * NULL: it is the last one, and later lines are added to it. It waits for the
+ * shared batch with the number `after`; 0: for none. */
 agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
-                                          const char *run_id,
-                                          const char *deployment_id,
-                                          agent_batch_t *next);
+                                          const agent_batch_run_t *run,
+                                          agent_batch_t *later,
+                                          apr_uint64_t after);
+
+/* Whether lines with that many bytes can be added. */
+bool agent_batch_has_room(const agent_batch_queue_t *queue,
+                          const agent_batch_t *batch, int lines,
+                          apr_size_t bytes);
 
 /* Later lines of the batch's run are added to this dedicated batch. */
 void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
@@ -20,7 +27,12 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
                         const agent_batch_run_t *run, const agent_item_t *from,
                         const char *text);
 
-/* Drops a batch of which no item is to be sent. */
-void agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch);
+/* The items of the run are not sent with the batch, which gets no more lines:
+ * it may get others of the run when its dedicated batches have ended. */
+void agent_batch_drop_run(agent_batch_queue_t *queue, agent_batch_t *batch,
+                          agent_batch_run_t *run);
+
+/* Drops a batch of which no item is to be sent; returns whether it did. */
+bool agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch);
 
 #endif

@@ -38,6 +38,7 @@ void agent_fair_queue_init(agent_batch_queue_t *queue)
         fair->shares[i] = apr_hash_make(pool);
     }
     fair->accounts = apr_hash_make(pool);
+    APR_RING_INIT(&fair->shared, agent_batch_t, place.link);
     APR_RING_INIT(&fair->runs, agent_share_t, link);
     APR_RING_INIT(&fair->free, agent_share_t, link);
     fair->entered = fair->made = 0;
@@ -165,55 +166,53 @@ static void end_waiting(agent_share_t *share)
 
 /* ---- batches of a run ---- */
 
-/* The first one of the run after this one; the sentinel: none. */
-static agent_batch_t *find_later(const agent_batch_queue_t *queue,
-                                 agent_share_t *share, agent_batch_t *batch)
+agent_batch_t *agent_fair_queue_first_of(const agent_batch_queue_t *queue,
+                                         const char *run_id)
 {
-    agent_batch_t *later = APR_RING_NEXT(batch, link);
+    const agent_batch_t *last = apr_hash_get(queue->dedicated, run_id, 36);
 
-    for (; share->batches > 0
-         && later != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
-         later = APR_RING_NEXT(later, link)) {
-        if (later->place.share == share) {
-            return later;
-        }
-    }
-    return APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link);
+    return last != NULL ? APR_RING_FIRST(&last->place.share->queue) : NULL;
 }
 
-/* The last shared batch before this one with output of the run; 0: none. */
-static apr_uint64_t find_earlier(const agent_batch_queue_t *queue,
-                                 const agent_batch_t *batch)
+static agent_batch_t *or_null(const agent_share_t *share, agent_batch_t *batch)
 {
-    const agent_batch_t *earlier = APR_RING_PREV(batch, link);
+    return batch != APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link)
+        ? batch
+        : NULL;
+}
 
-    for (; earlier != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
-         earlier = APR_RING_PREV(earlier, link)) {
-        const agent_batch_run_t *run = earlier->is_dedicated
-            ? NULL
-            : apr_hash_get(earlier->runs, batch->run_id, 36);
+agent_batch_t *agent_fair_queue_next_of(const agent_batch_t *batch)
+{
+    return or_null(batch->place.share, APR_RING_NEXT(batch, place.link));
+}
 
-        if (run != NULL && !run->is_dead) {
-            return earlier->place.number;
-        }
-    }
-    return 0;
+agent_batch_t *agent_fair_queue_previous_of(const agent_batch_t *batch)
+{
+    return or_null(batch->place.share, APR_RING_PREV(batch, place.link));
+}
+
+const char *agent_fair_queue_deployment(const agent_batch_t *batch)
+{
+    return batch->place.share->owner->id;
+}
+
+void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,
+                                   agent_batch_t *batch)
+{
+    batch->place.number = ++queue->fair.made;
+    APR_RING_INSERT_TAIL(&queue->fair.shared, batch, agent_batch_t, place.link);
 }
 
 void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
-                            const char *deployment_id)
+                            const char *deployment_id, agent_batch_t *later)
 {
     agent_share_t *share = find_run(queue, batch, deployment_id);
-    agent_batch_t *later = find_later(queue, share, batch);
 
-    APR_RING_INSERT_BEFORE(later, batch, place.link);
-    if (batch == APR_RING_FIRST(&share->queue)) {
-        /* One before which it was inserted waits for this one alone. */
-        if (share->batches > 0) {
-            later->place.after = 0;
-        }
-        batch->place.after = find_earlier(queue, batch);
-    }
+    APR_RING_INSERT_BEFORE(
+        later != NULL
+            ? later
+            : APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link),
+        batch, place.link);
     batch->place.share = share;
     for (; share->owner != NULL; share = share->owner) {
         if (share->batches++ == 0) {
@@ -245,10 +244,13 @@ void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     agent_share_t *share = batch->place.share;
 
+    APR_RING_REMOVE(batch, place.link);
+    if (!batch->is_dedicated) {
+        return;
+    }
     if (batch->is_sent) {
         charge(queue, batch);
     }
-    APR_RING_REMOVE(batch, place.link);
     while (share->owner != NULL) {
         agent_share_t *owner = share->owner;
 
@@ -295,24 +297,32 @@ static bool precedes(const agent_batch_queue_t *queue,
                                            : share->entered > others->entered;
 }
 
-/* Shared batches are sent in order. */
-static agent_batch_t *next_shared(const agent_batch_queue_t *queue,
-                                  bool is_sent)
+agent_batch_t *agent_fair_queue_first_shared(const agent_batch_queue_t *queue)
 {
-    agent_batch_t *batch;
+    return APR_RING_EMPTY(&queue->fair.shared, agent_batch_t, place.link)
+        ? NULL
+        : APR_RING_FIRST(&queue->fair.shared);
+}
 
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        if (!batch->is_dedicated && (is_sent || !batch->is_sent)) {
-            return batch;
-        }
+/* Shared batches are sent in order. One of which lines still move waits. */
+static agent_batch_t *next_shared(const agent_batch_queue_t *queue)
+{
+    agent_batch_t *batch = agent_fair_queue_first_shared(queue);
+
+    if (batch != NULL && batch->is_sent) {
+        batch = APR_RING_NEXT(batch, place.link);
     }
-    return NULL;
+    return batch
+                != APR_RING_SENTINEL(&queue->fair.shared, agent_batch_t,
+                                     place.link)
+            && !queue->is_moving
+        ? batch
+        : NULL;
 }
 
 static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
 {
-    const agent_batch_t *shared = NULL;
+    const agent_batch_t *shared = agent_fair_queue_first_shared(queue);
     agent_batch_t *best = NULL;
     const agent_share_t *share;
 
@@ -320,12 +330,8 @@ static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
     {
         agent_batch_t *batch = APR_RING_FIRST(&share->queue);
 
-        if (batch->place.after > 0 && shared == NULL) {
-            shared = next_shared(queue, true);
-        }
         if (!batch->is_sent
-            && (batch->place.after == 0 || shared == NULL
-                || shared->place.number > batch->place.after)
+            && (shared == NULL || shared->place.number > batch->place.after)
             && (best == NULL || precedes(queue, batch, best))) {
             best = batch;
         }
@@ -336,7 +342,7 @@ static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
 agent_batch_t *agent_fair_queue_next(const agent_batch_queue_t *queue,
                                      bool is_dedicated)
 {
-    return is_dedicated ? next_dedicated(queue) : next_shared(queue, false);
+    return is_dedicated ? next_dedicated(queue) : next_shared(queue);
 }
 
 void agent_fair_queue_send(agent_batch_queue_t *queue, agent_batch_t *batch)

@@ -18,13 +18,29 @@ void agent_fair_queue_set_account(agent_batch_queue_t *queue,
                                   const char *deployment_id,
                                   const char *account_id);
 
-/* A dedicated batch was inserted into the queue: shares that had none begin at
- * the owner's virtual time, or at their finish tag if that is later. */
-void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
-                            const char *deployment_id);
+/* A shared batch gets its number, and is the last one. */
+void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,
+                                   agent_batch_t *batch);
 
-/* A dedicated batch is dropped; one that is in flight has been saved. Shares
- * without batches are forgotten after their finish tag has passed. */
+/* A dedicated batch precedes another one of its run; NULL: it is the last one.
+ * Shares that had none begin at the owner's virtual time, or at their finish
+ * tag if that is later. */
+void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
+                            const char *deployment_id, agent_batch_t *later);
+
+/* The dedicated batches of a run: the first one; the one after, or before,
+ * another one. NULL for none. The id of their deployment. */
+agent_batch_t *agent_fair_queue_first_of(const agent_batch_queue_t *queue,
+                                         const char *run_id);
+agent_batch_t *agent_fair_queue_next_of(const agent_batch_t *batch);
+agent_batch_t *agent_fair_queue_previous_of(const agent_batch_t *batch);
+const char *agent_fair_queue_deployment(const agent_batch_t *batch);
+
+/* The oldest shared batch, which may be in flight; NULL for none. */
+agent_batch_t *agent_fair_queue_first_shared(const agent_batch_queue_t *queue);
+
+/* A batch is dropped; one that is in flight has been saved. Shares without
+ * batches are forgotten after their finish tag has passed. */
 void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *batch);
 
 /* When the batch may be sent. */

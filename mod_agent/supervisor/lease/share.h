@@ -53,18 +53,20 @@ typedef struct agent_fair_queue_t {
     agent_share_ring_t runs;
     agent_share_ring_t free;
     apr_uint64_t entered;
-    /* How many shared batches were made. */
+    /* Shared batches, in order; how many were made. */
+    agent_batch_ring_t shared;
     apr_uint64_t made;
 } agent_fair_queue_t;
 
 /* A member of each batch. */
 typedef struct agent_batch_place_t {
+    /* Among the shared batches, or the dedicated ones of the run. */
+    APR_RING_ENTRY(agent_batch_t) link;
     /* The number of a shared batch: these are sent in this order. */
     apr_uint64_t number;
-    /* Of a dedicated one: its run, the link in the run's queue, and the number
-     * of the shared batch that has to be saved before it; 0: none. */
+    /* Of a dedicated one: its run, and the number of the shared batch that has
+     * to be saved before it; 0: none. */
     agent_share_t *share;
-    APR_RING_ENTRY(agent_batch_t) link;
     apr_uint64_t after;
 } agent_batch_place_t;
 

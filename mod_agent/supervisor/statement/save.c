@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lease/batch_move.h"
 #include "../lease/batch_split.h"
 #include "../lease/fair_queue.h"
 #include "../runner/ack.h"

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines that leave the shared batches; see batch_move.h. */
+#include "batch_move.h"
+
+#include "../../core/clock.h"
+#include "batch_private.h"
+#include "fair_queue.h"
+
+/* The bytes that an iteration of the loop moves, and the rest of a batch. */
+#define MOVED_AT_ONCE ((apr_size_t)512 * 1024)
+
+/* The first dedicated batch of the run with later lines than the shared one
+ * has; NULL: none. */
+static agent_batch_t *find_later(const agent_batch_queue_t *queue,
+                                 const agent_batch_run_t *run)
+{
+    agent_batch_t *batch = agent_fair_queue_first_of(queue, run->key.run_id);
+
+    while (batch != NULL && batch->place.after < run->batch->place.number) {
+        batch = agent_fair_queue_next_of(batch);
+    }
+    return batch;
+}
+
+/* The last dedicated batch of the run before that one; NULL: none. */
+static agent_batch_t *find_earlier(const agent_batch_queue_t *queue,
+                                   const agent_batch_run_t *run,
+                                   const agent_batch_t *later)
+{
+    return later != NULL ? agent_fair_queue_previous_of(later)
+                         : apr_hash_get(queue->dedicated, run->key.run_id, 36);
+}
+
+void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
+                          agent_batch_run_t *run)
+{
+    const char *text = agent_buffer_text(&batch->text);
+    agent_batch_t *later = find_later(queue, run);
+    agent_batch_t *to = find_earlier(queue, run, later);
+    int i = run->first;
+
+    if (to == NULL
+        || !agent_batch_has_room(queue, to, run->items, run->line_bytes)) {
+        to = agent_batch_make_dedicated(queue, run, later, 0);
+    }
+    while (i >= 0) {
+        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
+                                                  agent_item_t);
+
+        agent_batch_append(queue, to, run, item, text + item->offset);
+        i = item->next;
+    }
+    agent_batch_drop_run(queue, batch, run);
+}
+
+void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
+                            apr_hash_t *runs, apr_pool_t *pool)
+{
+    apr_hash_index_t *at = apr_hash_first(pool, queue->shared);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *last = apr_hash_this_val(at);
+        const agent_batch_run_t *run = last;
+        apr_size_t sum = 0;
+
+        for (; run != NULL && sum <= weight; run = run->earlier) {
+            sum += run->batch->is_sent ? 0 : run->weight;
+        }
+        if (sum > weight) {
+            apr_hash_set(runs, last->key.run_id, 36, last);
+        }
+    }
+}
+
+void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs)
+{
+    apr_hash_index_t *at = apr_hash_first(apr_hash_pool_get(runs), runs);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        agent_batch_run_t *run = apr_hash_get(queue->shared,
+                                              apr_hash_this_key(at), 36);
+
+        for (; run != NULL; run = run->earlier) {
+            if (!run->batch->is_sent && !run->is_moving) {
+                run->is_moving = true;
+                queue->moving++;
+            }
+        }
+    }
+}
+
+/* A run whose earlier lines are in a dedicated batch keeps their order. */
+static bool has_to_move(const agent_batch_queue_t *queue,
+                        const agent_batch_run_t *run)
+{
+    const agent_batch_t *first = agent_fair_queue_first_of(queue,
+                                                           run->key.run_id);
+
+    return run->is_moving
+        || (first != NULL && first->place.after < run->batch->place.number);
+}
+
+/* Returns the bytes that were moved. */
+static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    apr_size_t bytes = 0;
+
+    for (int i = 0; i < batch->items->nelts; i++) {
+        agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
+                                     .run;
+
+        if (i == run->first && !run->is_dead && has_to_move(queue, run)) {
+            bytes += run->line_bytes;
+            agent_batch_move_run(queue, batch, run);
+        }
+    }
+    return bytes;
+}
+
+apr_time_t agent_batch_step(agent_batch_queue_t *queue)
+{
+    apr_size_t moved = 0;
+    agent_batch_t *batch = agent_fair_queue_first_shared(queue);
+
+    queue->is_moving = false;
+    if (apr_hash_count(queue->dedicated) == 0 && queue->moving == 0) {
+        return AGENT_CLOCK_NEVER;
+    }
+    while (batch != NULL && !batch->is_sent) {
+        if (moved >= MOVED_AT_ONCE) {
+            queue->is_moving = true;
+            return queue->context->now;
+        }
+        moved += move_lines(queue, batch);
+        if (!agent_batch_drop_if_dead(queue, batch)) {
+            break;
+        }
+        batch = agent_fair_queue_first_shared(queue);
+    }
+    return AGENT_CLOCK_NEVER;
+}

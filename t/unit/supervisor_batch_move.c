@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
+/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
+/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
+/* Lines that leave shared batches; see supervisor/lease/batch_move.h. */
+#include "supervisor_fixture.h"
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/core/clock.h"
+#include "../../mod_agent/supervisor/lease/fair_queue.h"
+
+/* Kind and number of lines of each batch: " s3 d1", shared and dedicated.
+ */
+static const char *describe(const fixture_t *fixture)
+{
+    apr_pool_t *pool = fixture->runs->context->pool;
+    const char *text = "";
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
+    {
+        text = apr_psprintf(pool, "%s%s%d", text,
+                            batch->is_dedicated ? " d" : " s",
+                            batch->items->nelts);
+    }
+    return text;
+}
+
+static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    add_line(fixture, 0, 100);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    assert_string_equal(describe(fixture), " d2 d1");
+    assert_int_equal(batches->shared_bytes, 0);
+    /* Later lines keep their order; those of other runs are shared. */
+    add_line(fixture, 1, 100);
+    add_line(fixture, 2, 100);
+    assert_string_equal(describe(fixture), " d2 d2 s1");
+}
+
+/* Whether lines of the run are in shared batches, which do not wait for
+ * dedicated ones. */
+static bool is_shared(const fixture_t *fixture, int run)
+{
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *part = apr_hash_get(
+            batch->runs, fixture->leases[run]->key.run_id, 36);
+
+        if (!batch->is_dedicated && part != NULL && !part->is_dead) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *first;
+
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    first = APR_RING_FIRST(&batches->waiting);
+    first->is_sealed = true;
+    add_line(fixture, 2, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 3, 100);
+    agent_batch_split(batches, first);
+    agent_batch_step(batches);
+    /* The lines of a run stay together. */
+    assert_string_equal(describe(fixture), " s3 d2 d1");
+    assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
+    assert_true(is_shared(fixture, 2) && is_shared(fixture, 3));
+    /* Later lines keep their order: the batch may be sent before the dedicated
+     * one. */
+    add_line(fixture, 0, 100);
+    add_line(fixture, 2, 100);
+    assert_string_equal(describe(fixture), " s3 d3 d1 s1");
+}
+
+/* Two runs have lines in each of that number of shared batches. */
+static void fill_shared(const fixture_t *fixture, int batches)
+{
+    for (int i = 0; i < batches; i++) {
+        add_line(fixture, 0, 100);
+        add_line(fixture, 1, 200);
+        APR_RING_LAST(&fixture->runs->batches.waiting)->is_sealed = true;
+    }
+}
+
+static void lines_that_follow_a_split_join_the_earlier_ones_of_their_run(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    fill_shared(fixture, 1000);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " d500 d500 d500 d500");
+    assert_int_equal(batches->shared_bytes, 0);
+    assert_int_equal(batches->dedicated_bytes,
+                     1000 * (101 + 201) + 4 * AGENT_BATCH_OWN_BYTES);
+}
+
+static void one_iteration_of_the_loop_moves_512_kb(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    for (int i = 0; i < 40; i++) {
+        add_line(fixture, 0, AGENT_BATCH_LONG_LINE);
+    }
+    assert_string_equal(describe(fixture),
+                        " s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 "
+                        "s3 s3 s1");
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    assert_int_equal(agent_batch_step(batches), batches->context->now);
+    assert_string_equal(describe(fixture),
+                        " s3 s3 s3 s3 s3 s3 s3 s3 s3 s1 d12");
+    /* The next one has lines of the run, whose earlier ones are not saved. */
+    assert_null(agent_fair_queue_next(batches, false));
+    while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
+    }
+    assert_string_equal(describe(fixture), " d40");
+}
+
+static void lines_are_not_moved_once_the_earlier_ones_of_their_run_are_saved(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    fill_shared(fixture, 3);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    assert_string_equal(describe(fixture), " s2 s2 d1 d1");
+    agent_batch_drop(batches, APR_RING_LAST(&batches->waiting));
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " s2 s2 d2");
+    agent_batch_drop(batches, APR_RING_LAST(&batches->waiting));
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " s2 s2");
+    /* A later dedicated batch waits for both. */
+    add_long_line(fixture, 1);
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " s2 s2 d1");
+    assert_null(agent_fair_queue_next(batches, true));
+    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
+    assert_null(agent_fair_queue_next(batches, true));
+    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
+    assert_non_null(agent_fair_queue_next(batches, true));
+}
+
+static void lines_that_move_precede_those_that_came_later(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    const agent_batch_t *batch;
+
+    fill_shared(fixture, 2);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    add_line(fixture, 0, 300);
+    assert_string_equal(describe(fixture), " s2 d1 d1 d1");
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " d2 d2 d1");
+    batch = agent_fair_queue_first_of(batches, fixture->leases[0]->key.run_id);
+    assert_int_equal(agent_buffer_length(&batch->text), 2 * 101);
+    batch = agent_fair_queue_next_of(batch);
+    assert_int_equal(agent_buffer_length(&batch->text), 301);
+}
+
+static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *first;
+
+    add_line(fixture, 0, 100);
+    first = APR_RING_FIRST(&batches->waiting);
+    first->is_sealed = true;
+    add_line(fixture, 0, 100);
+    agent_batch_split(batches, first);
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " d2");
+    assert_int_equal(batches->shared_bytes, 0);
+}
+
+static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    apr_hash_t *slow = apr_hash_make(*state);
+
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    APR_RING_FIRST(&batches->waiting)->is_sealed = true;
+    APR_RING_FIRST(&batches->waiting)->is_sent = true;
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    apr_hash_set(slow, fixture->leases[0]->key.run_id, 36, "");
+    agent_batch_move(batches, slow);
+    agent_batch_step(batches);
+    /* One in flight keeps its lines, and those after it wait. */
+    assert_string_equal(describe(fixture), " s2 s2");
+    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_step(batches);
+    assert_string_equal(describe(fixture), " s2 d1");
+    assert_false(is_shared(fixture, 0));
+    assert_true(is_shared(fixture, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_split_makes_a_dedicated_batch_for_each_run),
+        CHECK_TEST(a_split_moves_later_lines_of_its_runs_and_of_no_other),
+        CHECK_TEST(
+            lines_that_follow_a_split_join_the_earlier_ones_of_their_run),
+        CHECK_TEST(one_iteration_of_the_loop_moves_512_kb),
+        CHECK_TEST(
+            lines_are_not_moved_once_the_earlier_ones_of_their_run_are_saved),
+        CHECK_TEST(lines_that_move_precede_those_that_came_later),
+        CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
+        CHECK_TEST(the_lines_of_slow_runs_leave_all_shared_batches),
+    };
+
+    return CHECK_RUN(tests);
+}
