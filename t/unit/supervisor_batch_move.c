@@ -220,6 +220,97 @@ static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
     assert_true(is_shared(fixture, 1));
 }
 
+/* Nine runs of a deployment have a line each in that number of shared batches,
+ * then another deployment has one. */
+static void fill_before_another(const fixture_t *fixture, int batches)
+{
+    for (int i = 0; i < batches; i++) {
+        for (int run = 0; run < RUNS; run++) {
+            add_line(fixture, run, 20000);
+        }
+    }
+    agent_batch_add(&fixture->runs->batches, fixture->other, AGENT_ITEM_END,
+                    "{}", 2, -1);
+}
+
+/* The next shared batch is saved in that time. */
+static void save_shared(const fixture_t *fixture, apr_interval_time_t elapsed)
+{
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *batch = agent_fair_queue_next(batches, false);
+
+    agent_fair_queue_send(batches, batch);
+    agent_batch_measure(batches, batch, elapsed);
+    agent_batch_drop(batches, batch);
+    while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
+    }
+}
+
+/* Whether the next shared batch has the line of the other deployment. */
+static bool is_other_next(const fixture_t *fixture)
+{
+    return apr_hash_get(
+               agent_fair_queue_next(&fixture->runs->batches, false)->runs,
+               fixture->other->key.run_id, 36)
+        != NULL;
+}
+
+static void a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    apr_size_t most;
+
+    fill_before_another(fixture, 3);
+    most = agent_batch_weigh(agent_fair_queue_next(batches, false)) / 2;
+    assert_true(batches->shared_weight > 4 * most);
+    save_shared(fixture, apr_time_from_msec(500));
+    /* Each run has up to two lines, which stay together. */
+    assert_in_range(batches->shared_weight, most - 60000, most + 10000);
+    assert_int_equal(apr_hash_count(batches->dedicated), 4);
+    save_shared(fixture, apr_time_from_msec(250));
+    assert_true(is_other_next(fixture));
+}
+
+static void one_line_waits_for_few_others_after_a_slow_batch(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    fill_before_another(fixture, 80);
+    save_shared(fixture, apr_time_from_msec(500));
+    assert_true(is_other_next(fixture));
+}
+
+static void quick_deployments_stay_in_the_shared_batches(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    fill_before_another(fixture, 3);
+    save_shared(fixture, apr_time_from_msec(190));
+    assert_int_equal(apr_hash_count(fixture->runs->batches.dedicated), 0);
+    assert_false(is_other_next(fixture));
+}
+
+static void a_deployment_is_slow_for_some_seconds(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    const char *deployment_id = fixture->leases[0]->deployment_id;
+
+    fill_before_another(fixture, 2);
+    save_shared(fixture, apr_time_from_msec(500));
+    assert_true(agent_backlog_is_slow(batches, deployment_id));
+    assert_false(agent_backlog_is_slow(batches, fixture->other->deployment_id));
+    fill_before_another(fixture, 10);
+    assert_true(agent_backlog_is_any_slow(batches));
+    fixture->runs->context->now += apr_time_from_sec(60);
+    assert_false(agent_backlog_is_slow(batches, deployment_id));
+    assert_false(agent_backlog_is_any_slow(batches));
+    agent_batch_clear(batches);
+    assert_int_equal(batches->shared_weight, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +324,10 @@ int main(void)
         CHECK_TEST(lines_that_move_precede_those_that_came_later),
         CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
         CHECK_TEST(the_lines_of_slow_runs_leave_all_shared_batches),
+        CHECK_TEST(a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches),
+        CHECK_TEST(one_line_waits_for_few_others_after_a_slow_batch),
+        CHECK_TEST(quick_deployments_stay_in_the_shared_batches),
+        CHECK_TEST(a_deployment_is_slow_for_some_seconds),
     };
 
     return CHECK_RUN(tests);

@@ -13,6 +13,9 @@ typedef struct agent_backlog_t {
     apr_size_t bytes[AGENT_BACKLOG_KINDS];
     /* The turn in which its next room was taken. */
     apr_uint64_t taken_in;
+    /* Among the slow ones, once it was slow: until when, and the weight. */
+    APR_RING_ENTRY(agent_backlog_t) slow_link;
+    agent_pace_t pace;
 } agent_backlog_t;
 
 typedef APR_RING_HEAD(agent_backlog_ring_t,
@@ -22,6 +25,7 @@ struct agent_backlog_table_t {
     apr_hash_t *by_deployment;
     /* Memory of those without bytes, used again. */
     agent_backlog_ring_t unused;
+    agent_backlog_ring_t slow;
     apr_uint64_t turn;
 };
 
@@ -35,6 +39,7 @@ void agent_backlog_init(agent_batch_queue_t *queue)
     queue->backlogs->by_deployment = apr_hash_make(pool);
     queue->backlogs->turn = 1;
     APR_RING_INIT(&queue->backlogs->unused, agent_backlog_t, link);
+    APR_RING_INIT(&queue->backlogs->slow, agent_backlog_t, slow_link);
 }
 
 static agent_backlog_t *find(const agent_batch_queue_t *queue,
@@ -83,9 +88,11 @@ static apr_size_t *find_sum(agent_batch_queue_t *queue,
     case AGENT_BACKLOG_DEDICATED:
         return &queue->dedicated_bytes;
     case AGENT_BACKLOG_CREDIT:
+        return &queue->credit_bytes;
+    case AGENT_BACKLOG_WEIGHT:
         break;
     }
-    return &queue->credit_bytes;
+    return &queue->shared_weight;
 }
 
 void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
@@ -117,6 +124,9 @@ void agent_backlog_remove(agent_batch_queue_t *queue, const char *deployment_id,
         if (backlog->bytes[i] > 0) {
             return;
         }
+    }
+    if (backlog->pace.limit > 0) {
+        APR_RING_REMOVE(backlog, slow_link);
     }
     apr_hash_set(queue->backlogs->by_deployment, backlog->deployment_id,
                  APR_HASH_KEY_STRING, NULL);
@@ -191,6 +201,46 @@ bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
                                    queue->dedicated_bytes - own);
 
     return own + bytes == 0 || own + bytes < most / 2;
+}
+
+/* ---- slow deployments ---- */
+
+void agent_backlog_set_slow(agent_batch_queue_t *queue,
+                            const char *deployment_id, apr_size_t weight)
+{
+    agent_backlog_t *backlog = find(queue, deployment_id);
+
+    if (backlog == NULL) {
+        return;
+    }
+    if (backlog->pace.limit == 0) {
+        APR_RING_INSERT_TAIL(&queue->backlogs->slow, backlog, agent_backlog_t,
+                             slow_link);
+    }
+    backlog->pace.limit = weight > 0 ? weight : 1;
+    agent_pace_dedicate(&backlog->pace, queue->context->now);
+}
+
+bool agent_backlog_is_slow(const agent_batch_queue_t *queue,
+                           const char *deployment_id)
+{
+    return agent_pace_is_dedicated(&look_up(queue, deployment_id)->pace,
+                                   queue->context->now);
+}
+
+bool agent_backlog_is_any_slow(const agent_batch_queue_t *queue)
+{
+    const agent_backlog_t *backlog;
+    double part = 0;
+
+    AGENT_RING_EACH(backlog, &queue->backlogs->slow, agent_backlog_t, slow_link)
+    {
+        if (agent_pace_is_dedicated(&backlog->pace, queue->context->now)) {
+            part += (double)backlog->bytes[AGENT_BACKLOG_WEIGHT]
+                / (double)backlog->pace.limit;
+        }
+    }
+    return part > 1;
 }
 
 /* ---- turns ---- */

@@ -18,13 +18,15 @@
 #define AGENT_BATCH_MAX_DEDICATED ((apr_size_t)64 * 1024 * 1024)
 
 /* Lines in shared batches; lines in dedicated ones and long arguments; credit,
- * which reserves room in dedicated ones. */
+ * which reserves room in dedicated ones. And the weight (pace.h) of the lines
+ * in shared batches that are not to move. */
 typedef enum agent_backlog_kind_t {
     AGENT_BACKLOG_SHARED,
     AGENT_BACKLOG_DEDICATED,
-    AGENT_BACKLOG_CREDIT
+    AGENT_BACKLOG_CREDIT,
+    AGENT_BACKLOG_WEIGHT
 } agent_backlog_kind_t;
-#define AGENT_BACKLOG_KINDS 3
+#define AGENT_BACKLOG_KINDS 4
 
 void agent_backlog_init(agent_batch_queue_t *queue);
 
@@ -56,6 +58,17 @@ bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
  * batches with that many bytes more, if no deployment had credit. */
 bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
                                 const char *deployment_id, apr_size_t bytes);
+
+/* A shared batch was slow. That weight of the deployment takes AGENT_PACE_AIM:
+ * it is slow for some seconds, while it has lines. */
+void agent_backlog_set_slow(agent_batch_queue_t *queue,
+                            const char *deployment_id, apr_size_t weight);
+bool agent_backlog_is_slow(const agent_batch_queue_t *queue,
+                           const char *deployment_id);
+
+/* Whether the lines of slow deployments in shared batches take more than
+ * AGENT_PACE_AIM altogether. */
+bool agent_backlog_is_any_slow(const agent_batch_queue_t *queue);
 
 /* The next room of the deployment in dedicated batches is for a run that waits:
  * until the next call of agent_backlog_begin_turn(). It must have some bytes.

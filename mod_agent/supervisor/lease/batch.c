@@ -130,7 +130,13 @@ static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
     if (run->earlier != NULL) {
         run->earlier->later = run->later;
     }
-    queue->moving -= run->is_moving;
+    if (run->is_moving) {
+        queue->moving--;
+    }
+    else {
+        agent_backlog_remove(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
+                             run->weight);
+    }
 }
 
 void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
@@ -317,9 +323,10 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
 {
     agent_batch_run_t *known = find_part(queue, batch, run);
     agent_item_t *item = apr_array_push(batch->items);
+    apr_size_t weight = agent_pace_weigh(1, from->length + 1);
 
     known->line_bytes += from->length + 1;
-    known->weight += agent_pace_weigh(1, from->length + 1);
+    known->weight += weight;
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
@@ -340,6 +347,10 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
     agent_buffer_append(&batch->text, "\n", 1);
     agent_backlog_add(queue, run->deployment_id, kind_of(batch),
                       item->length + 1);
+    if (!batch->is_dedicated && !known->is_moving) {
+        agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
+                          weight);
+    }
 }
 
 /* When a batch with an item of that kind is due. */

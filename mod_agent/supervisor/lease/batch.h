@@ -71,6 +71,7 @@ typedef struct agent_batch_queue_t {
     apr_size_t shared_bytes;
     apr_size_t dedicated_bytes;
     apr_size_t credit_bytes;
+    apr_size_t shared_weight;
     struct agent_backlog_table_t *backlogs;
     /* Of shared batches; when one was sent last (core/clock.h). */
     agent_pace_t pace;

@@ -3,6 +3,7 @@
 #include "batch_move.h"
 
 #include "../../core/clock.h"
+#include "backlog.h"
 #include "batch_private.h"
 #include "fair_queue.h"
 
@@ -72,19 +73,67 @@ void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
     }
 }
 
+static void move_all(agent_batch_queue_t *queue, const char *run_id)
+{
+    agent_batch_run_t *run = apr_hash_get(queue->shared, run_id, 36);
+
+    for (; run != NULL; run = run->earlier) {
+        if (!run->batch->is_sent && !run->is_moving) {
+            run->is_moving = true;
+            queue->moving++;
+            agent_backlog_remove(queue, run->deployment_id,
+                                 AGENT_BACKLOG_WEIGHT, run->weight);
+        }
+    }
+}
+
 void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs)
 {
     apr_hash_index_t *at = apr_hash_first(apr_hash_pool_get(runs), runs);
 
     for (; at != NULL; at = apr_hash_next(at)) {
-        agent_batch_run_t *run = apr_hash_get(queue->shared,
-                                              apr_hash_this_key(at), 36);
+        move_all(queue, apr_hash_this_key(at));
+    }
+}
 
-        for (; run != NULL; run = run->earlier) {
-            if (!run->batch->is_sent && !run->is_moving) {
-                run->is_moving = true;
-                queue->moving++;
-            }
+/* The weight of each deployment's lines in the batch. */
+static apr_hash_t *sum_weights(const agent_batch_t *batch)
+{
+    apr_hash_t *sums = apr_hash_make(batch->pool);
+    apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *run = apr_hash_this_val(at);
+        apr_size_t *sum = apr_hash_get(sums, run->deployment_id,
+                                       APR_HASH_KEY_STRING);
+
+        if (sum == NULL) {
+            sum = apr_pcalloc(batch->pool, sizeof(*sum));
+            apr_hash_set(sums, run->deployment_id, APR_HASH_KEY_STRING, sum);
+        }
+        *sum += run->is_dead ? 0 : run->weight;
+    }
+    return sums;
+}
+
+void agent_batch_measure(agent_batch_queue_t *queue, const agent_batch_t *batch,
+                         apr_interval_time_t elapsed)
+{
+    apr_size_t weight = agent_batch_weigh(batch);
+    apr_hash_index_t *at;
+
+    if (!agent_pace_is_slow(weight, weight, elapsed)) {
+        return;
+    }
+    at = apr_hash_first(batch->pool, sum_weights(batch));
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const apr_size_t *part = apr_hash_this_val(at);
+
+        if (agent_pace_is_slow(*part, weight, elapsed)) {
+            agent_backlog_set_slow(
+                queue, apr_hash_this_key(at),
+                (apr_size_t)((double)weight * (double)AGENT_PACE_AIM
+                             / (double)elapsed));
         }
     }
 }
@@ -100,11 +149,28 @@ static bool has_to_move(const agent_batch_queue_t *queue,
         || (first != NULL && first->place.after < run->batch->place.number);
 }
 
+/* Lines of slow deployments leave run by run, since those of a run that follow
+ * have to leave too. */
+static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
+{
+    for (int i = 0; i < batch->items->nelts && agent_backlog_is_any_slow(queue);
+         i++) {
+        const agent_batch_run_t
+            *run = APR_ARRAY_IDX(batch->items, i, agent_item_t).run;
+
+        if (i == run->first && !run->is_dead
+            && agent_backlog_is_slow(queue, run->deployment_id)) {
+            move_all(queue, run->key.run_id);
+        }
+    }
+}
+
 /* Returns the bytes that were moved. */
 static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     apr_size_t bytes = 0;
 
+    move_slow(queue, batch);
     for (int i = 0; i < batch->items->nelts; i++) {
         agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
                                      .run;
@@ -123,7 +189,8 @@ apr_time_t agent_batch_step(agent_batch_queue_t *queue)
     agent_batch_t *batch = agent_fair_queue_first_shared(queue);
 
     queue->is_moving = false;
-    if (apr_hash_count(queue->dedicated) == 0 && queue->moving == 0) {
+    if (apr_hash_count(queue->dedicated) == 0 && queue->moving == 0
+        && !agent_backlog_is_any_slow(queue)) {
         return AGENT_CLOCK_NEVER;
     }
     while (batch != NULL && !batch->is_sent) {

@@ -23,10 +23,16 @@ void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
  * are their ids (36 bytes). */
 void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs);
 
+/* A shared batch was saved in that time. If it was slow, so are the deployments
+ * that took a part of it (pace.h). */
+void agent_batch_measure(agent_batch_queue_t *queue, const agent_batch_t *batch,
+                         apr_interval_time_t elapsed);
+
 /* Moves the lines that have to leave the next shared batch: those of the runs
- * above, and of runs with earlier lines in dedicated batches. Called each
- * iteration of the loop before a statement is sent; returns when to call it
- * again at the latest. */
+ * above, of runs with earlier lines in dedicated batches, and of slow
+ * deployments while theirs take more than AGENT_PACE_AIM altogether. Called
+ * each iteration of the loop before a statement is sent; returns when to call
+ * it again at the latest. */
 apr_time_t agent_batch_step(agent_batch_queue_t *queue);
 
 #endif

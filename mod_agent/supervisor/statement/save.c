@@ -188,6 +188,7 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
 
     if (!batch->is_dedicated) {
         agent_pace_save(&runs->batches.pace, weight, elapsed);
+        agent_batch_measure(&runs->batches, batch, elapsed);
         move_slow_runs(runs, batch, elapsed);
         return;
     }
