@@ -7,6 +7,8 @@
  */
 #include "supervisor_fixture.h"
 
+#include "../../mod_agent/supervisor/lease/fair_queue.h"
+
 #define MB ((apr_size_t)1024 * 1024)
 
 static agent_batch_queue_t *make_queue(apr_pool_t *pool)
@@ -43,6 +45,37 @@ static void a_deployment_has_half_of_the_room_that_the_others_leave(
                                         12 * MB));
     assert_false(agent_backlog_has_share(queue, "b", AGENT_BACKLOG_DEDICATED, 0,
                                          13 * MB));
+}
+
+static void an_account_has_three_quarters_of_the_room_that_others_leave(
+    void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+    int added = 0;
+
+    for (char name[] = "a"; name[0] < 'k'; name[0]++) {
+        agent_fair_queue_set_account(queue, name, "one");
+        while (agent_backlog_has_share(queue, name, AGENT_BACKLOG_DEDICATED, 0,
+                                       8 * MB)) {
+            agent_backlog_add(queue, name, AGENT_BACKLOG_DEDICATED, 8 * MB);
+            added += 8;
+        }
+    }
+    assert_int_equal(added, 48);
+    assert_true(agent_backlog_has_share(queue, "other", AGENT_BACKLOG_DEDICATED,
+                                        0, 8 * MB));
+    /* A deployment that has none may add lines of up to 1 MB, 4 MB in all. */
+    assert_true(
+        agent_backlog_has_share(queue, "j", AGENT_BACKLOG_DEDICATED, 0, MB));
+    agent_backlog_add(queue, "j", AGENT_BACKLOG_DEDICATED, 4 * MB);
+    assert_false(
+        agent_backlog_has_share(queue, "i", AGENT_BACKLOG_DEDICATED, 0, 1));
+    /* Credit that lapses makes room, also that of the others. */
+    agent_backlog_remove(queue, "a", AGENT_BACKLOG_DEDICATED, 8 * MB);
+    agent_backlog_add(queue, "a", AGENT_BACKLOG_CREDIT, 8 * MB);
+    assert_true(agent_backlog_has_share_without_credit(queue, "i", 4 * MB));
+    assert_false(
+        agent_backlog_has_share_without_credit(queue, "i", 4 * MB + 1));
 }
 
 static void a_deployment_without_output_may_add_any_line(void **state)
@@ -162,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_deployment_has_half_of_the_room_that_the_others_leave),
+        CHECK_TEST(an_account_has_three_quarters_of_the_room_that_others_leave),
         CHECK_TEST(a_deployment_without_output_may_add_any_line),
         CHECK_TEST(
             a_run_has_half_of_what_the_other_runs_of_its_deployment_leave),

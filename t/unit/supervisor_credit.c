@@ -41,12 +41,37 @@ static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG / 2;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG - 1;
     assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
+    assert_false(agent_credit_allows(&runs->credits, fixture->other, BIG + 1));
+    request(fixture, fixture->leases[0], BIG + 2);
+    assert_int_equal(count_go(fixture), 0);
+    assert_int_equal(agent_credit_wanted(&fixture->runner->group), BIG + 2);
+    assert_false(agent_credit_allows(&runs->credits, fixture->other, BIG));
+}
+
+static void a_line_of_1_mb_does_not_wait_behind_longer_ones(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_runs_t *runs = fixture->runs;
+
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
-    assert_int_equal(agent_credit_wanted(&fixture->runner->group), BIG);
-    assert_false(agent_credit_allows(&runs->credits, fixture->other, BIG));
+    assert_false(agent_credit_allows(&runs->credits, fixture->other,
+                                     AGENT_CREDIT_MEDIUM));
+    assert_true(agent_credit_allows(&runs->credits, fixture->other,
+                                    AGENT_CREDIT_MEDIUM - 1));
+    request(fixture, fixture->other, AGENT_CREDIT_MEDIUM);
+    assert_int_equal(fixture->other->credit.granted, AGENT_CREDIT_MEDIUM);
+    /* Such lines have 4 MB more than others. */
+    runs->batches.medium_bytes = AGENT_BATCH_MEDIUM_ROOM;
+    assert_false(agent_credit_allows(&runs->credits, fixture->leases[1],
+                                     AGENT_CREDIT_MEDIUM - 1));
+    /* The longer one has its room as before. */
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG;
+    agent_credit_step(&runs->credits);
+    assert_int_equal(fixture->leases[0]->credit.granted, BIG);
 }
 
 static void a_run_that_waits_for_its_own_output_takes_no_room(void **state)
@@ -298,7 +323,8 @@ static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_runner_t *runner = fixture->runner;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED
+        + AGENT_BATCH_MEDIUM_ROOM;
     agent_buffer_init(&runner->output, *state);
     /* Reading it would end the runner. */
     agent_buffer_append(&runner->output, "no JSON\n", 8);
@@ -317,6 +343,7 @@ int main(void)
         CHECK_TEST(credit_is_given_in_the_order_of_requests),
         CHECK_TEST(
             a_line_without_credit_leaves_the_next_room_to_runs_that_wait),
+        CHECK_TEST(a_line_of_1_mb_does_not_wait_behind_longer_ones),
         CHECK_TEST(a_run_that_waits_for_its_own_output_takes_no_room),
         CHECK_TEST(a_runner_does_not_wait_for_credit_that_another_does_not_use),
         CHECK_TEST(a_line_of_1_mb_does_not_wait_for_longer_ones),

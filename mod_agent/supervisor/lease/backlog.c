@@ -6,23 +6,30 @@
 
 #include <apr_strings.h>
 
-/* The bytes of a deployment, at least one. */
-typedef struct agent_backlog_t {
+#include "fair_queue.h"
+
+/* The bytes of a deployment, or of an account: at least one. */
+typedef struct agent_backlog_t agent_backlog_t;
+struct agent_backlog_t {
     APR_RING_ENTRY(agent_backlog_t) link;
-    char deployment_id[AGENT_UUID_SIZE];
+    char id[AGENT_UUID_SIZE];
+    /* Of a deployment, that of its account; of an account: NULL. */
+    agent_backlog_t *account;
     apr_size_t bytes[AGENT_BACKLOG_KINDS];
     /* The turn in which its next room was taken. */
     apr_uint64_t taken_in;
     /* Among the slow ones, once it was slow: until when, and the weight. */
     APR_RING_ENTRY(agent_backlog_t) slow_link;
     agent_pace_t pace;
-} agent_backlog_t;
+};
 
 typedef APR_RING_HEAD(agent_backlog_ring_t,
                       agent_backlog_t) agent_backlog_ring_t;
 
+typedef struct agent_backlog_table_t agent_backlog_table_t;
 struct agent_backlog_table_t {
     apr_hash_t *by_deployment;
+    apr_hash_t *by_account;
     /* Memory of those without bytes, used again. */
     agent_backlog_ring_t unused;
     agent_backlog_ring_t slow;
@@ -37,6 +44,7 @@ void agent_backlog_init(agent_batch_queue_t *queue)
 
     queue->backlogs = apr_pcalloc(pool, sizeof(*queue->backlogs));
     queue->backlogs->by_deployment = apr_hash_make(pool);
+    queue->backlogs->by_account = apr_hash_make(pool);
     queue->backlogs->turn = 1;
     APR_RING_INIT(&queue->backlogs->unused, agent_backlog_t, link);
     APR_RING_INIT(&queue->backlogs->slow, agent_backlog_t, slow_link);
@@ -58,12 +66,30 @@ static const agent_backlog_t *look_up(const agent_batch_queue_t *queue,
     return backlog != NULL ? backlog : &nothing;
 }
 
-static agent_backlog_t *make_backlog(agent_batch_queue_t *queue,
-                                     const char *deployment_id)
+static const agent_backlog_t *look_up_account(const agent_batch_queue_t *queue,
+                                              const char *deployment_id)
+{
+    const agent_backlog_t *backlog = find(queue, deployment_id);
+
+    backlog = backlog != NULL
+        ? backlog->account
+        : apr_hash_get(queue->backlogs->by_account,
+                       agent_fair_queue_account(queue, deployment_id),
+                       APR_HASH_KEY_STRING);
+    return backlog != NULL ? backlog : &nothing;
+}
+
+/* Finds it in one of the hashes, or makes it. */
+static agent_backlog_t *find_or_make(agent_batch_queue_t *queue,
+                                     apr_hash_t *hash, const char *id)
 {
     agent_backlog_ring_t *unused = &queue->backlogs->unused;
-    agent_backlog_t *backlog = APR_RING_FIRST(unused);
+    agent_backlog_t *backlog = apr_hash_get(hash, id, APR_HASH_KEY_STRING);
 
+    if (backlog != NULL) {
+        return backlog;
+    }
+    backlog = APR_RING_FIRST(unused);
     if (APR_RING_EMPTY(unused, agent_backlog_t, link)) {
         backlog = apr_palloc(queue->context->pool, sizeof(*backlog));
     }
@@ -71,11 +97,25 @@ static agent_backlog_t *make_backlog(agent_batch_queue_t *queue,
         APR_RING_REMOVE(backlog, link);
     }
     memset(backlog, 0, sizeof(*backlog));
-    apr_cpystrn(backlog->deployment_id, deployment_id,
-                sizeof(backlog->deployment_id));
-    apr_hash_set(queue->backlogs->by_deployment, backlog->deployment_id,
-                 APR_HASH_KEY_STRING, backlog);
+    apr_cpystrn(backlog->id, id, sizeof(backlog->id));
+    apr_hash_set(hash, backlog->id, APR_HASH_KEY_STRING, backlog);
     return backlog;
+}
+
+static void free_if_empty(agent_batch_queue_t *queue, apr_hash_t *hash,
+                          agent_backlog_t *backlog)
+{
+    for (int i = 0; i < AGENT_BACKLOG_KINDS; i++) {
+        if (backlog->bytes[i] > 0) {
+            return;
+        }
+    }
+    if (backlog->pace.limit > 0) {
+        APR_RING_REMOVE(backlog, slow_link);
+    }
+    apr_hash_set(hash, backlog->id, APR_HASH_KEY_STRING, NULL);
+    APR_RING_INSERT_TAIL(&queue->backlogs->unused, backlog, agent_backlog_t,
+                         link);
 }
 
 /* The sum over all deployments. */
@@ -98,40 +138,37 @@ static apr_size_t *find_sum(agent_batch_queue_t *queue,
 void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
                        agent_backlog_kind_t kind, apr_size_t bytes)
 {
-    agent_backlog_t *backlog = find(queue, deployment_id);
+    const agent_backlog_table_t *table = queue->backlogs;
+    agent_backlog_t *backlog;
 
     if (bytes == 0) {
         return;
     }
-    if (backlog == NULL) {
-        backlog = make_backlog(queue, deployment_id);
+    backlog = find_or_make(queue, table->by_deployment, deployment_id);
+    if (backlog->account == NULL) {
+        backlog->account = find_or_make(
+            queue, table->by_account,
+            agent_fair_queue_account(queue, deployment_id));
     }
     backlog->bytes[kind] += bytes;
+    backlog->account->bytes[kind] += bytes;
     *find_sum(queue, kind) += bytes;
 }
 
 void agent_backlog_remove(agent_batch_queue_t *queue, const char *deployment_id,
                           agent_backlog_kind_t kind, apr_size_t bytes)
 {
+    const agent_backlog_table_t *table = queue->backlogs;
     agent_backlog_t *backlog = find(queue, deployment_id);
 
     if (bytes == 0 || backlog == NULL) {
         return;
     }
     backlog->bytes[kind] -= bytes;
+    backlog->account->bytes[kind] -= bytes;
     *find_sum(queue, kind) -= bytes;
-    for (int i = 0; i < AGENT_BACKLOG_KINDS; i++) {
-        if (backlog->bytes[i] > 0) {
-            return;
-        }
-    }
-    if (backlog->pace.limit > 0) {
-        APR_RING_REMOVE(backlog, slow_link);
-    }
-    apr_hash_set(queue->backlogs->by_deployment, backlog->deployment_id,
-                 APR_HASH_KEY_STRING, NULL);
-    APR_RING_INSERT_TAIL(&queue->backlogs->unused, backlog, agent_backlog_t,
-                         link);
+    free_if_empty(queue, table->by_account, backlog->account);
+    free_if_empty(queue, table->by_deployment, backlog);
 }
 
 agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
@@ -148,10 +185,10 @@ agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
 
 /* ---- shares ---- */
 
-/* Half of what others leave of the room. */
-static apr_size_t half_of_rest(apr_size_t room, apr_size_t others)
+/* The room that others leave. */
+static apr_size_t rest_of(apr_size_t room, apr_size_t others)
 {
-    return others < room ? (room - others) / 2 : 0;
+    return others < room ? room - others : 0;
 }
 
 static bool may_add(apr_size_t own, apr_size_t bytes, apr_size_t most)
@@ -159,25 +196,50 @@ static bool may_add(apr_size_t own, apr_size_t bytes, apr_size_t most)
     return own == 0 || own + bytes <= most;
 }
 
+/* Whether an account that has own of all bytes may add some. */
+static bool account_may_add(apr_size_t own, apr_size_t all,
+                            agent_backlog_kind_t kind, apr_size_t bytes)
+{
+    bool is_shared = kind == AGENT_BACKLOG_SHARED;
+    apr_size_t rest = rest_of(is_shared ? AGENT_BATCH_MAX_SHARED
+                                        : AGENT_BATCH_MAX_DEDICATED,
+                              all - own);
+    apr_size_t reserve = !is_shared && bytes <= AGENT_CREDIT_MEDIUM
+        ? AGENT_BATCH_MEDIUM_ROOM
+        : 0;
+
+    return may_add(own, bytes, rest / 4 * 3 + reserve);
+}
+
+/* Its bytes in batches of that kind, with credit for these. */
+static apr_size_t bytes_in(const agent_backlog_t *backlog,
+                           agent_backlog_kind_t kind)
+{
+    return kind == AGENT_BACKLOG_SHARED
+        ? backlog->bytes[AGENT_BACKLOG_SHARED]
+        : backlog->bytes[AGENT_BACKLOG_DEDICATED]
+            + backlog->bytes[AGENT_BACKLOG_CREDIT];
+}
+
 bool agent_backlog_has_share(const agent_batch_queue_t *queue,
                              const char *deployment_id,
                              agent_backlog_kind_t kind, apr_size_t run_bytes,
                              apr_size_t bytes)
 {
-    const apr_size_t *of = look_up(queue, deployment_id)->bytes;
     bool is_shared = kind == AGENT_BACKLOG_SHARED;
     apr_size_t room = is_shared ? AGENT_BATCH_MAX_SHARED
                                 : AGENT_BATCH_MAX_DEDICATED;
     apr_size_t all = is_shared ? queue->shared_bytes
                                : queue->dedicated_bytes + queue->credit_bytes;
-    apr_size_t own = is_shared
-        ? of[AGENT_BACKLOG_SHARED]
-        : of[AGENT_BACKLOG_DEDICATED] + of[AGENT_BACKLOG_CREDIT];
-    apr_size_t most = half_of_rest(room, all - own);
+    apr_size_t own = bytes_in(look_up(queue, deployment_id), kind);
+    apr_size_t most = rest_of(room, all - own) / 2;
     apr_size_t other_runs = own > run_bytes ? own - run_bytes : 0;
 
-    return may_add(own, bytes, most)
-        && may_add(run_bytes, bytes, half_of_rest(most, other_runs));
+    return account_may_add(
+               bytes_in(look_up_account(queue, deployment_id), kind), all, kind,
+               bytes)
+        && may_add(own, bytes, most)
+        && may_add(run_bytes, bytes, rest_of(most, other_runs) / 2);
 }
 
 bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
@@ -185,11 +247,16 @@ bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
                                             apr_size_t bytes)
 {
     const apr_size_t *of = look_up(queue, deployment_id)->bytes;
-    apr_size_t others = queue->dedicated_bytes + queue->credit_bytes
-        - of[AGENT_BACKLOG_DEDICATED] - of[AGENT_BACKLOG_CREDIT];
+    const apr_size_t *account = look_up_account(queue, deployment_id)->bytes;
+    apr_size_t all = queue->dedicated_bytes + queue->credit_bytes;
+    apr_size_t others = all - of[AGENT_BACKLOG_DEDICATED]
+        - of[AGENT_BACKLOG_CREDIT];
 
-    return may_add(of[AGENT_BACKLOG_DEDICATED], bytes,
-                   half_of_rest(AGENT_BATCH_MAX_DEDICATED, others));
+    return account_may_add(account[AGENT_BACKLOG_DEDICATED],
+                           all - account[AGENT_BACKLOG_CREDIT],
+                           AGENT_BACKLOG_DEDICATED, bytes)
+        && may_add(of[AGENT_BACKLOG_DEDICATED], bytes,
+                   rest_of(AGENT_BATCH_MAX_DEDICATED, others) / 2);
 }
 
 bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
@@ -197,8 +264,9 @@ bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
 {
     apr_size_t own = look_up(queue, deployment_id)
                          ->bytes[AGENT_BACKLOG_DEDICATED];
-    apr_size_t most = half_of_rest(AGENT_BATCH_MAX_DEDICATED,
-                                   queue->dedicated_bytes - own);
+    apr_size_t most = rest_of(AGENT_BATCH_MAX_DEDICATED,
+                              queue->dedicated_bytes - own)
+        / 2;
 
     return own + bytes == 0 || own + bytes < most / 2;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of output that are not committed, and who may add more. A
- * deployment has at most half of the room that the others leave, and a run at
- * most half of what the other runs of its deployment leave of that: so there is
- * always room for one that has little, whatever another one sends. Without any
- * bytes of its own a deployment, or a run of one, may add a line of any length.
+ * The bytes of output that are not committed, and who may add more. An account
+ * has at most three quarters of the room that the others leave, a deployment
+ * half of what the other deployments leave, and a run half of what the other
+ * runs of its deployment leave of that: so there is always room for one that
+ * has little, whatever another one sends. Without any bytes of its own an
+ * account, or within its account's room a deployment, or a run of one, may add
+ * a line of any length.
  */
 #ifndef AGENT_SUPERVISOR_BACKLOG_H
 #define AGENT_SUPERVISOR_BACKLOG_H
@@ -16,6 +18,10 @@
  * their limit (a batch that is split becomes dedicated ones). */
 #define AGENT_BATCH_MAX_SHARED    ((apr_size_t)32 * 1024 * 1024)
 #define AGENT_BATCH_MAX_DEDICATED ((apr_size_t)64 * 1024 * 1024)
+
+/* More room in dedicated batches, for lines of up to 1 MB
+ * (AGENT_CREDIT_MEDIUM), also when their account has no other room left. */
+#define AGENT_BATCH_MEDIUM_ROOM ((apr_size_t)4 * 1024 * 1024)
 
 /* Lines in shared batches; lines in dedicated ones and long arguments; credit,
  * which reserves room in dedicated ones. And the weight (pace.h) of the lines

@@ -205,6 +205,7 @@ static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
 
         agent_backlog_remove(queue, run->deployment_id, kind_of(batch),
                              run->line_bytes);
+        queue->medium_bytes -= run->medium_bytes;
         if (!batch->is_dedicated && !run->is_dead) {
             leave_shared(queue, run);
         }
@@ -304,7 +305,7 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->batch = batch;
         known->earlier = known->later = NULL;
-        known->line_bytes = known->weight = 0;
+        known->line_bytes = known->medium_bytes = known->weight = 0;
         known->items = 0;
         known->first = known->last = -1;
         known->is_moving = false;
@@ -347,6 +348,10 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
     agent_buffer_append(&batch->text, "\n", 1);
     agent_backlog_add(queue, run->deployment_id, kind_of(batch),
                       item->length + 1);
+    if (batch->is_dedicated && item->length < AGENT_CREDIT_MEDIUM) {
+        known->medium_bytes += item->length + 1;
+        queue->medium_bytes += item->length + 1;
+    }
     if (!batch->is_dedicated && !known->is_moving) {
         agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
                           weight);

@@ -72,6 +72,8 @@ typedef struct agent_batch_queue_t {
     apr_size_t dedicated_bytes;
     apr_size_t credit_bytes;
     apr_size_t shared_weight;
+    /* Lines of up to AGENT_CREDIT_MEDIUM in dedicated batches, and credit. */
+    apr_size_t medium_bytes;
     struct agent_backlog_table_t *backlogs;
     /* Of shared batches; when one was sent last (core/clock.h). */
     agent_pace_t pace;

@@ -58,6 +58,15 @@ void agent_fair_queue_set_account(agent_batch_queue_t *queue,
     }
 }
 
+const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
+                                     const char *deployment_id)
+{
+    const char *account_id = apr_hash_get(queue->fair.accounts, deployment_id,
+                                          APR_HASH_KEY_STRING);
+
+    return account_id != NULL ? account_id : deployment_id;
+}
+
 /* ---- shares ---- */
 
 static agent_share_t *make_share(agent_batch_queue_t *queue,
@@ -96,11 +105,9 @@ static agent_share_t *find_run(agent_batch_queue_t *queue,
                                const char *deployment_id)
 {
     agent_share_t *root = &queue->fair.root;
-    const char *account_id = apr_hash_get(queue->fair.accounts, deployment_id,
-                                          APR_HASH_KEY_STRING);
-    agent_share_t *account = find_share(queue, root, AGENT_SHARE_ACCOUNT,
-                                        account_id != NULL ? account_id
-                                                           : deployment_id);
+    agent_share_t *account = find_share(
+        queue, root, AGENT_SHARE_ACCOUNT,
+        agent_fair_queue_account(queue, deployment_id));
     agent_share_t *deployment = find_share(
         queue, account, AGENT_SHARE_DEPLOYMENT, deployment_id);
     char run_id[AGENT_UUID_SIZE];

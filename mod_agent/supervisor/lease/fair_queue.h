@@ -18,6 +18,10 @@ void agent_fair_queue_set_account(agent_batch_queue_t *queue,
                                   const char *deployment_id,
                                   const char *account_id);
 
+/* That account's id, or the deployment's. */
+const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
+                                     const char *deployment_id);
+
 /* A shared batch gets its number, and is the last one. */
 void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,
                                    agent_batch_t *batch);

@@ -50,6 +50,7 @@ typedef struct agent_credit_t {
     /* Reserved in dedicated batches until lapse_at; until yield_at when a
      * runner without credit waits for the room. */
     apr_size_t granted;
+    bool is_medium; /* it was for a line of up to AGENT_CREDIT_MEDIUM */
     apr_time_t lapse_at;
     apr_time_t yield_at;
     /* Received from the runner and not committed. */

@@ -26,6 +26,8 @@ struct agent_batch_run_t {
     apr_int64_t last_record;
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
+    /* Of these, of a dedicated batch: lines of up to AGENT_CREDIT_MEDIUM. */
+    apr_size_t medium_bytes;
     apr_size_t weight; /* pace.h */
     /* How many items it has; the numbers of the first and of the last one. */
     int items;

@@ -49,13 +49,32 @@ bool agent_credit_is_half_free(const agent_credit_queue_t *queue,
                                       bytes);
 }
 
+bool agent_credit_is_room_taken(const agent_credit_queue_t *queue,
+                                apr_size_t bytes)
+{
+    return queue->is_room_taken
+        && (bytes > AGENT_CREDIT_MEDIUM
+            || queue->batches->medium_bytes + bytes > AGENT_BATCH_MEDIUM_ROOM);
+}
+
+bool agent_credit_fits(const agent_credit_queue_t *queue, apr_size_t bytes)
+{
+    apr_size_t used = agent_credit_used(queue) + bytes;
+    apr_size_t medium = queue->batches->medium_bytes;
+
+    if (bytes <= AGENT_CREDIT_MEDIUM || medium > AGENT_BATCH_MEDIUM_ROOM) {
+        medium = AGENT_BATCH_MEDIUM_ROOM;
+    }
+    return used <= AGENT_BATCH_MAX_DEDICATED + medium;
+}
+
 /* Whether dedicated batches take a long line without credit: not while the next
  * room there is for a run that waits. */
 static bool has_room(const agent_credit_queue_t *queue,
-                     const agent_lease_t *lease)
+                     const agent_lease_t *lease, apr_size_t bytes)
 {
-    return !queue->is_room_taken
-        && agent_credit_used(queue) < AGENT_BATCH_MAX_DEDICATED
+    return !agent_credit_is_room_taken(queue, bytes)
+        && agent_credit_fits(queue, bytes)
         && !agent_backlog_is_room_taken(queue->batches, lease->deployment_id);
 }
 
@@ -68,7 +87,7 @@ bool agent_credit_allows(const agent_credit_queue_t *queue,
     if (length < lease->credit.granted) {
         return true;
     }
-    if (is_long ? !has_room(queue, lease)
+    if (is_long ? !has_room(queue, lease, length + 1)
                 : lease->credit.unsaved >= AGENT_BATCH_MAX_RUN) {
         return false;
     }
@@ -141,6 +160,8 @@ void agent_credit_grant(agent_credit_queue_t *queue, agent_lease_t *lease,
     agent_credit_class_t *class = lease->credit.class;
 
     lease->credit.granted = bytes;
+    lease->credit.is_medium = bytes <= AGENT_CREDIT_MEDIUM;
+    queue->batches->medium_bytes += lease->credit.is_medium ? bytes : 0;
     agent_credit_start_lapse(queue, lease);
     agent_credit_expect_lapse(queue, lease->credit.lapse_at);
     class->granted += bytes;
@@ -153,6 +174,7 @@ static void use(agent_credit_queue_t *queue, agent_lease_t *lease,
                 apr_size_t bytes)
 {
     lease->credit.granted -= bytes;
+    queue->batches->medium_bytes -= lease->credit.is_medium ? bytes : 0;
     lease->credit.class->granted -= bytes;
     agent_backlog_remove(queue->batches, lease->deployment_id,
                          AGENT_BACKLOG_CREDIT, bytes);

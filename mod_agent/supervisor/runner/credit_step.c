@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "../lease/fair_queue.h"
+
 /* Time after a `pong` for the lines that follow it: a runner that was stopped
  * reads its input first. */
 #define ANSWER_TIME apr_time_from_sec(1)
@@ -176,11 +178,6 @@ static bool fits_share(const agent_credit_queue_t *queue,
                                    lease->credit.wanted);
 }
 
-static bool fits(const agent_credit_queue_t *queue, apr_size_t bytes)
-{
-    return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_DEDICATED;
-}
-
 /* Makes room for a runner without credit: lets credit lapse that was not used
  * within YIELD_TIME, oldest first. */
 static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
@@ -191,7 +188,7 @@ static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
     AGENT_RING_EACH_SAFE(lease, next, &queue->holders, agent_lease_t,
                          credit.link)
     {
-        if (fits(queue, bytes)) {
+        if (agent_credit_fits(queue, bytes)) {
             return;
         }
         lapse_or_wait(queue, lease);
@@ -199,11 +196,12 @@ static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
 }
 
 /* Makes room within the share of the deployment, for a run of a runner without
- * credit: lets credit of its other runs lapse in the same way. */
+ * credit: lets credit of other runs of its account lapse in the same way. */
 static void reclaim_share(agent_credit_queue_t *queue,
                           const agent_lease_t *waiting)
 {
-    const char *deployment_id = waiting->deployment_id;
+    const char *account_id = agent_fair_queue_account(queue->batches,
+                                                      waiting->deployment_id);
     agent_lease_t *lease;
     agent_lease_t *next;
 
@@ -213,7 +211,10 @@ static void reclaim_share(agent_credit_queue_t *queue,
         if (fits_share(queue, waiting)) {
             return;
         }
-        if (strcmp(lease->deployment_id, deployment_id) == 0) {
+        if (strcmp(
+                agent_fair_queue_account(queue->batches, lease->deployment_id),
+                account_id)
+            == 0) {
             lapse_or_wait(queue, lease);
         }
     }
@@ -246,8 +247,9 @@ static agent_credit_class_t *find_class(agent_credit_queue_t *queue)
 
     AGENT_RING_EACH(class, &queue->classes, agent_credit_class_t, link)
     {
-        if (class->next != NULL && has_share(queue, class)
-            && take_share(queue, class->next)) {
+        if (class->next != NULL
+            && !agent_credit_is_room_taken(queue, class->next->credit.wanted)
+            && has_share(queue, class) && take_share(queue, class->next)) {
             return class;
         }
     }
@@ -265,11 +267,15 @@ static void grant_room(agent_credit_queue_t *queue)
             <= AGENT_BATCH_MAX_DEDICATED) {
             reclaim(queue, bytes);
         }
-        if (!fits(queue, bytes)) {
+        if (!agent_credit_fits(queue, bytes)) {
             queue->is_room_taken = true;
-            return;
+            if (bytes <= AGENT_CREDIT_MEDIUM) {
+                return;
+            }
         }
-        serve(queue, class);
+        else {
+            serve(queue, class);
+        }
     }
 }
 
