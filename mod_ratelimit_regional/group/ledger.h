@@ -38,6 +38,7 @@ const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
 
 typedef enum rlr_ledger_warning_t {
     RLR_LEDGER_AWAY,
+    RLR_LEDGER_REFUSED,
     RLR_LEDGER_ABSENT,
     RLR_LEDGER_LATE,
     RLR_LEDGER_RULES,

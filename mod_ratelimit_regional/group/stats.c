@@ -45,6 +45,11 @@ void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error)
     atomic_fetch_add(&stats->errors, has_error);
 }
 
+void rlr_stats_error(rlr_stats_t *stats)
+{
+    atomic_fetch_add(&stats->errors, 1);
+}
+
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats)
 {
     uint64_t sum = 0;

@@ -46,8 +46,9 @@ typedef struct rlr_stats_t {
     /* Rounds: calls that are sent together, and their replies. */
     _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
     _Atomic uint64_t round_us; /* of all rounds */
-    _Atomic uint64_t errors;   /* rounds with an error */
-    _Atomic uint64_t logged;   /* of RLR_STATS_LATE and RLR_STATS_BUSY */
+    /* Rounds, and attempts to connect, with an error. */
+    _Atomic uint64_t errors;
+    _Atomic uint64_t logged; /* of RLR_STATS_LATE and RLR_STATS_BUSY */
 } rlr_stats_t;
 
 /* Returns the numbers of the region; those of the last one if there are too
@@ -56,6 +57,7 @@ rlr_stats_region_t *rlr_stats_find(rlr_stats_t *stats, const char *region);
 
 void rlr_stats_request(rlr_stats_region_t *region, rlr_stats_outcome_t outcome);
 void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error);
+void rlr_stats_error(rlr_stats_t *stats); /* the store cannot be reached */
 
 /* Returns the number of all rounds. */
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats);

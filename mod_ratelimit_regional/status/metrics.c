@@ -160,7 +160,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
 {
     print_round_trips(r, store);
     print_store_number(r, store, "errors_total", "counter",
-                       "Round trips with an error.",
+                       "Round trips, and attempts to connect, with an error.",
                        atomic_load(&store->stats->errors));
     print_store_number(r, store, "leases", "gauge",
                        "Keys of which this host has a lease.",

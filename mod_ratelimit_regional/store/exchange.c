@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <apr_strings.h>
+
 #include "../group/period.h"
 
 /* Milliseconds between heartbeats of an idle partition; with more hosts more,
@@ -342,8 +344,9 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
             ? send_marks(exchange, flight, &reply, scratch)
             : rlr_connection_receive(exchange->connection, &reply, items);
 
+        /* Kept: the next call overwrites it. */
         if (error != NULL && first_error == NULL) {
-            first_error = error;
+            first_error = apr_pstrdup(scratch, error);
         }
         if (error != NULL || !answer(exchange, flight, &reply)) {
             abandon(exchange, flight);
@@ -463,6 +466,9 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_answered = false;
         exchange->is_refused = false;
         error = rlr_connection_open(exchange->connection);
+        if (error != NULL) {
+            rlr_stats_error(rlr_ledger_stats(exchange->ledger));
+        }
         for (int i = 0; error == NULL && i < ROUNDS
              && (i == 0 || pending_requests != NULL
                  || (i < 3 && is_joining(exchange)));

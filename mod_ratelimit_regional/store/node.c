@@ -45,6 +45,16 @@ void rlr_node_reject(rlr_node_t *node, const char *error)
     fail(node, "receive", error);
 }
 
+/* Ends the text where the other one begins in it. */
+static void cut(char *text, const char *from)
+{
+    char *found = strstr(text, from);
+
+    if (found != NULL) {
+        *found = '\0';
+    }
+}
+
 /* Sends one command of some words. *text has room for the text of the reply, or
  * is NULL. */
 static const char *run(rlr_node_t *node, const char **words, int count,
@@ -61,6 +71,8 @@ static const char *run(rlr_node_t *node, const char **words, int count,
         first = reply->element[0];
     }
     if (reply->type == REDIS_REPLY_ERROR) {
+        /* A server that does not know SCRIPT repeats the script. */
+        cut(reply->str, ", with args");
         error = fail(node, words[0], reply->str);
     }
     else if (text != NULL) {

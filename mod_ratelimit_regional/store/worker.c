@@ -35,16 +35,23 @@ static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
     if (worker->failure == RLR_FAILURE_OPEN) {
         return "this host counts by itself";
     }
+    if (worker->failure == RLR_FAILURE_CLOSED) {
+        return "keys without a lease are refused";
+    }
     rlr_ledger_sum_up(&summary, worker->exchange.ledger, now_ms);
     return summary.starting == RLR_LEDGER_PARTITIONS
         ? "this host has not been connected to it since its start: it has "
           "no share, and refuses all requests"
-        : "keys without a lease are decided as RateLimitStoreFailure says";
+        : "keys without a lease are refused, or decided by the share of this "
+          "host while it has one";
 }
 
 static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
 {
-    if (!rlr_ledger_warns(worker->exchange.ledger, RLR_LEDGER_AWAY, now_ms)) {
+    if (!rlr_ledger_warns(worker->exchange.ledger,
+                          worker->exchange.is_refused ? RLR_LEDGER_REFUSED
+                                                      : RLR_LEDGER_AWAY,
+                          now_ms)) {
         return;
     }
     if (worker->exchange.is_refused) {
@@ -99,25 +106,35 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
         && rlr_ledger_warns(ledger, RLR_LEDGER_ABSENT, now_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0122) "%u of %u hosts are not connected to "
-                                     "the store (names: %s); it reserves the "
-                                     "shares of %u, for up to %lu s and the "
-                                     "rule's interval: that much of each limit "
-                                     "is refused",
+                                     "the store%s%s%s; it reserves the shares "
+                                     "of %u, for up to %lu s and the rule's "
+                                     "interval: that much of each limit is "
+                                     "refused",
                      absent->missing, worker->exchange.member.members,
-                     absent->names[0] != '\0' ? absent->names : "none known",
-                     absent->reserved,
+                     absent->names[0] != '\0' ? " (names: " : "", absent->names,
+                     absent->names[0] != '\0' ? ")" : "", absent->reserved,
                      (unsigned long)(absent->reserved_ms / 1000));
     }
     if (late > atomic_load(&stats->logged)
         && rlr_ledger_warns(ledger, RLR_LEDGER_LATE, now_ms)) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, worker->server,
-            RLR_LOGNO(0123) "%lu requests were decided without the "
-                            "store, which did not reply within "
-                            "RateLimitStoreTimeout, or as many "
-                            "requests waited for it as may",
-            (unsigned long)(late - atomic_exchange(&stats->logged, late)));
+            RLR_LOGNO(0123) "%lu requests were %s, which did not reply within "
+                            "RateLimitStoreTimeout, or as many requests waited "
+                            "for it as may",
+            (unsigned long)(late - atomic_exchange(&stats->logged, late)),
+            worker->failure == RLR_FAILURE_OPEN
+                ? "decided by this host without the store"
+                : "refused without the store");
     }
+}
+
+static bool is_connected(const worker_t *worker, uint64_t now_ms)
+{
+    rlr_ledger_summary_t summary;
+
+    rlr_ledger_sum_up(&summary, worker->exchange.ledger, now_ms);
+    return summary.connected > 0;
 }
 
 static void log_result(worker_t *worker, const char *error)
@@ -128,7 +145,8 @@ static void log_result(worker_t *worker, const char *error)
     if (error != NULL) {
         log_error(worker, error, now.floor_ms);
     }
-    else if (worker->is_away && worker->exchange.is_answered) {
+    else if (worker->is_away && worker->exchange.is_answered
+             && is_connected(worker, now.floor_ms)) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, worker->server,
                      RLR_LOGNO(0116) "the store answers");
         worker->is_away = false;

@@ -41,7 +41,7 @@ wait_for('a grant', sub { status_of($alone, 'first') != 429 });
 unlike slurp($alone->dir . '/logs/error_log'), qr/RLR0122/, 'the first start of all hosts does not log a warning';
 kill STOP => $redis->pid;
 is status_of($alone, 'second'), 429, 'a request that the store does not decide in time is refused';
-logged($alone, qr/RLR0123: \d+ requests were decided without the store/, 'the log counts requests that the store did not decide in time');
+logged($alone, qr/RLR0123: \d+ requests were refused without the store, which did not reply/, 'the log counts requests that the store did not decide in time');
 kill CONT => $redis->pid;
 
 # --- Too many hosts ------------------------------------------------------------------------
@@ -60,7 +60,7 @@ $second->stop;
 
 $redis->run('FLUSHALL');
 my @pair = start(2);
-logged($pair[0], qr/RLR0122: 1 of 2 hosts are not connected to the store \(names: none known\); it reserves the shares of/,
+logged($pair[0], qr/RLR0122: 1 of 2 hosts are not connected to the store; it reserves the shares of/,
     'the first of two hosts says that another one is missing');
 push @pair, start(2);
 wait_for('a grant', sub { status_of($pair[0], 'pair') != 429 });
@@ -92,5 +92,30 @@ is status_of($late, 'sixth'), 429, 'a host that is started while the store is aw
 my $open = start(2, "RateLimitStoreFailure open\n");
 logged($open, qr/RLR0115: the store does not answer: .*; this host counts by itself/, 'with open it says that it counts by itself');
 isnt status_of($open, 'sixth'), 429, 'with open a host that is started while the store is away counts by itself';
+
+# --- A replica -------------------------------------------------------------------------------
+
+my $primary = GroupTest::Redis->new;
+$redis = GroupTest::Redis->new(options => [ '--replicaof', "127.0.0.1 $primary->{port}" ]);
+wait_for('the replica', sub { ($redis->run('INFO', 'replication') // '') =~ /master_link_status:up/ });
+my $reader = start(1, <<'CONF');
+<Location /limits>
+    SetHandler ratelimit-status
+</Location>
+CONF
+logged($reader, qr/RLR0115: the store does not answer: script: READONLY /, 'the address of a replica is logged as such');
+my $errors = sub { $reader->ask('GET', '/limits')->{json}{store}{errors} };
+my $before = $errors->();
+wait_for('further attempts', sub { $errors->() > $before + 2 });
+unlike slurp($reader->dir . '/logs/error_log'), qr/RLR0116/, 'a replica does not count as a store that answers';
+$redis->run('REPLICAOF', 'NO', 'ONE');
+logged($reader, qr/RLR0116: the store answers/, 'a replica that becomes a primary is logged');
+
+# --- Another server --------------------------------------------------------------------------
+
+$redis = GroupTest::Redis->new(options => [ '--rename-command', 'SCRIPT', '' ]);
+my $wrong = start(1);
+logged($wrong, qr/RLR0115: the store does not answer: \w+: ERR unknown command 'SCRIPT'; /,
+    'the log names the command that a server does not know, without its arguments');
 
 done_testing;
