@@ -404,6 +404,7 @@ void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
     uint32_t sets = ledger->memory->sets;
 
     memset(leases, 0, sizeof(*leases));
+    leases->slots = RLR_LEDGER_PARTITIONS * sets * WAYS;
     for (uint32_t n = 0; n < RLR_LEDGER_PARTITIONS * sets; n++) {
         const rlr_lease_t *all = get_leases(ledger, n / sets, n % sets);
 
@@ -411,6 +412,8 @@ void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
             continue;
         }
         for (uint32_t i = 0; i < WAYS; i++) {
+            leases->live += all[i].limit.count > 0
+                && rlr_lease_live_until(&all[i], now_ms) > 0;
             if (all[i].left > 0 && now_ms < all[i].until_ms) {
                 leases->keys++;
                 leases->left += all[i].left;

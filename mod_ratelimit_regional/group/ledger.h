@@ -112,10 +112,12 @@ typedef struct rlr_ledger_summary_t {
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
                        const rlr_ledger_t *ledger, uint64_t now_ms);
 
-/* Leases that may be used now. */
+/* Leases that may be used now, and slots. */
 typedef struct rlr_ledger_leases_t {
     uint32_t keys;
     uint64_t left; /* admissions of all of them */
+    uint32_t live; /* keys with admissions of this host that count */
+    uint32_t slots;
 } rlr_ledger_leases_t;
 
 void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,

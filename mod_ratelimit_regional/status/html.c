@@ -165,7 +165,12 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
     print_count(r, counters->refused, "bad");
     print_count(r, counters->would_refuse, "dry");
     print_refusal_rate(r, counters);
-    print_count(r, row->live_keys, "");
+    if (row->has_live_keys) {
+        print_count(r, row->live_keys, "");
+    }
+    else {
+        ap_rputs("<td></td>", r);
+    }
     print_count(r, counters->overflow, "bad");
     ap_rputs("</tr>\n", r);
 }

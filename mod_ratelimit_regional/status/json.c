@@ -41,7 +41,10 @@ static void print_row(request_rec *r, const rlr_status_row_t *row)
                row->limit.interval_sec,
                rlr_json_quote(row->rule->category, r->pool), row->engine);
     print_counters(r, &row->counters);
-    ap_rprintf(r, ",\"live_keys\":%u}", row->live_keys);
+    if (row->has_live_keys) {
+        ap_rprintf(r, ",\"live_keys\":%u", row->live_keys);
+    }
+    ap_rputs("}", r);
 }
 
 static void print_new_keys(request_rec *r, const rlr_status_region_t *region)

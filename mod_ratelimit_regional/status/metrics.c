@@ -46,8 +46,10 @@ static void print_overflow(request_rec *r, const char *region,
 static void print_keys(request_rec *r, const char *region,
                        const rlr_status_row_t *row)
 {
-    print_labels(r, "ratelimit_live_keys", region, row);
-    ap_rprintf(r, "} %u\n", row->live_keys);
+    if (row->has_live_keys) {
+        print_labels(r, "ratelimit_live_keys", region, row);
+        ap_rprintf(r, "} %u\n", row->live_keys);
+    }
 }
 
 static void print_quota(request_rec *r, const char *region,
@@ -206,7 +208,8 @@ void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
                  print_quota);
     print_new_key_metrics(r, status);
     ap_rprintf(r,
-               "# HELP ratelimit_table_slots Slots of the shared table.\n"
+               "# HELP ratelimit_table_slots Slots of the shared table, or of "
+               "leases.\n"
                "# TYPE ratelimit_table_slots gauge\n"
                "ratelimit_table_slots %u\n"
                "# HELP ratelimit_table_live_keys Slots with a live key.\n"

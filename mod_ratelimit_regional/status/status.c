@@ -82,6 +82,7 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
         memset(row, 0, sizeof(*row));
         row->rule = rule;
         row->limit = *limit;
+        row->has_live_keys = vhost->store == NULL;
         fill_row(row, region->region, keys);
     }
     region->new_keys = vhost->new_keys.limit;
@@ -135,6 +136,11 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
         status->live_keys = rlr_walk_live_keys(
             any->table, keys, RLR_TABLE_ROWS_MAX, &rlr_clock_monotonic);
         status->store = collect_store(any->store, pool);
+        if (status->store != NULL) {
+            /* The table has the keys of shares only. */
+            status->slots = status->store->leases.slots;
+            status->live_keys = status->store->leases.live;
+        }
     }
     for (int i = 0; i < names->nelts; i++) {
         rlr_status_region_t *region = apr_array_push(status->regions);

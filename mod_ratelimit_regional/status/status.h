@@ -17,6 +17,7 @@ typedef struct rlr_status_row_t {
     /* on, dry-run, off, or mixed if virtual hosts differ. */
     const char *engine;
     rlr_counters_t counters;
+    bool has_live_keys; /* not with a store: leases do not have their rule */
     uint32_t live_keys;
 } rlr_status_row_t;
 
@@ -43,6 +44,7 @@ typedef struct rlr_status_store_t {
 
 typedef struct rlr_status_t {
     apr_array_header_t *regions; /* of rlr_status_region_t */
+    /* Of leases, with a store. */
     uint32_t slots;
     uint32_t live_keys;
     const rlr_status_store_t *store; /* NULL: none */

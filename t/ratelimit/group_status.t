@@ -43,6 +43,11 @@ is_deeply [ $store->@{qw(host hosts partitions connected missing_hosts reserved_
     'the page names the host, and says that none is missing';
 cmp_ok $store->{round_trips_us} / $store->{round_trips}, '>', 1, 'round trips have a duration';
 
+my $page = see(0)->{json};
+cmp_ok $page->{live_keys}, '>=', 2, 'with a store the live keys are those whose admissions by this host count';
+cmp_ok $page->{slots}, '>=', 65_536, 'with a store the slots are those of its leases';
+ok !exists $page->{regions}[0]{rules}[0]{live_keys}, 'with a store a rule has no number of live keys';
+
 # --- Metrics and HTML ----------------------------------------------------------------------------
 
 my $metrics = see(0, '?format=prometheus')->{body};
