@@ -21,9 +21,11 @@ typedef struct time_range_t {
     const char *expected;
 } time_range_t;
 
-static const time_range_t timeouts = {1, 1000, "a time from 1ms to 1s"};
+#define UNIT " (seconds without a unit)"
+
+static const time_range_t timeouts = {1, 1000, "a time from 1ms to 1s" UNIT};
 static const time_range_t share_times = {1000, 86400000,
-                                         "a time from 1s to 1d"};
+                                         "a time from 1s to 1d" UNIT};
 
 static const char *expect(const cmd_parms *cmd, const char *expected,
                           const char *given)

@@ -209,10 +209,10 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
 static void print_store_requests(request_rec *r, const rlr_status_t *status)
 {
     ap_rputs("<div class=table><table><tr><th>Region"
-             "<th class=n>Leased<th class=n>Refused by the last reply"
-             "<th class=n>Decided by the store<th class=n>It was late"
-             "<th class=n>Too many waited<th class=n>It was away"
-             "<th class=n>Then admitted here<th class=n>Then refused here"
+             "<th class=n>Leased<th class=n>Refused by last reply"
+             "<th class=n>By the store<th class=n>Store late"
+             "<th class=n>Too many wait<th class=n>Store away"
+             "<th class=n>Alone: admitted<th class=n>Alone: refused"
              "</tr>\n",
              r);
     for (int i = 0; i < status->regions->nelts; i++) {

@@ -33,6 +33,10 @@ static const char *const forms[] = {
     "redis+cluster://HOST:PORT,...",
 };
 
+/* With an unknown scheme. */
+static const char any_form[] = "redis://, redis+sentinel:// or "
+                               "redis+cluster://, or rediss... with TLS";
+
 /* Takes the scheme off *text; NULL: it is none of them. */
 static const scheme_t *read_scheme(const char **text)
 {
@@ -70,6 +74,15 @@ bool rlr_address_equal(const rlr_server_address_t *a,
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* Without brackets apr_parse_addr_port() takes the end of an IPv6 address for
+ * a port. */
+static bool has_brackets_if_needed(const char *server)
+{
+    const char *colon = strchr(server, ':');
+
+    return server[0] == '[' || colon == NULL || strchr(colon + 1, ':') == NULL;
+}
+
 static bool read_servers(rlr_address_t *address, char *list, apr_pool_t *pool)
 {
     int port = address->kind == RLR_ADDRESS_SENTINEL ? SENTINEL_PORT
@@ -83,6 +96,7 @@ static bool read_servers(rlr_address_t *address, char *list, apr_pool_t *pool)
             *comma = '\0';
         }
         if (address->count == RLR_ADDRESS_SERVERS_MAX
+            || !has_brackets_if_needed(next)
             || !rlr_address_read_server(&address->servers[address->count], next,
                                         port, pool)) {
             return false;
@@ -147,8 +161,11 @@ apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
                       path != NULL ? path : servers + strlen(servers))) {
         address->count = 0;
         *problem = apr_psprintf(
-            pool, "expected %s%s, got '%s'", forms[address->kind],
-            scheme == NULL || has_password ? " without a password" : "",
+            pool, "expected %s%s, got '%s'",
+            scheme == NULL ? any_form : forms[address->kind],
+            has_password
+                ? " without a password (RateLimitStorePasswordFile has it)"
+                : "",
             has_password ? "redis://...@..." : text);
         return APR_EINVAL;
     }
