@@ -78,6 +78,27 @@ static void an_account_has_three_quarters_of_the_room_that_others_leave(
         agent_backlog_has_share_without_credit(queue, "i", 4 * MB + 1));
 }
 
+static void accounts_of_deployments_that_are_not_served_are_forgotten(
+    void **state)
+{
+    agent_batch_queue_t *queue = make_queue(*state);
+
+    for (int i = 0; i < 1000; i++) {
+        const char *id = apr_psprintf(*state, "%d", i);
+
+        agent_fair_queue_forget_accounts(queue);
+        agent_fair_queue_set_account(queue, id, "one");
+        agent_backlog_add(queue, id, AGENT_BACKLOG_DEDICATED, MB);
+        assert_int_equal(apr_hash_count(queue->fair.accounts), 1);
+        assert_string_equal(agent_fair_queue_account(queue, id), "one");
+        /* Its output counts for the account to which it belonged. */
+        agent_fair_queue_set_account(queue, id, "other");
+        assert_string_equal(agent_fair_queue_account(queue, id), "other");
+        agent_backlog_remove(queue, id, AGENT_BACKLOG_DEDICATED, MB);
+        assert_int_equal(queue->dedicated_bytes, 0);
+    }
+}
+
 static void a_deployment_without_output_may_add_any_line(void **state)
 {
     agent_batch_queue_t *queue = make_queue(*state);
@@ -196,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_deployment_has_half_of_the_room_that_the_others_leave),
         CHECK_TEST(an_account_has_three_quarters_of_the_room_that_others_leave),
+        CHECK_TEST(accounts_of_deployments_that_are_not_served_are_forgotten),
         CHECK_TEST(a_deployment_without_output_may_add_any_line),
         CHECK_TEST(
             a_run_has_half_of_what_the_other_runs_of_its_deployment_leave),

@@ -37,25 +37,12 @@ void agent_fair_queue_init(agent_batch_queue_t *queue)
     for (int i = 0; i < AGENT_SHARE_LEVELS; i++) {
         fair->shares[i] = apr_hash_make(pool);
     }
-    fair->accounts = apr_hash_make(pool);
+    apr_pool_create(&fair->accounts_pool, pool);
+    fair->accounts = apr_hash_make(fair->accounts_pool);
     APR_RING_INIT(&fair->shared, agent_batch_t, place.link);
     APR_RING_INIT(&fair->runs, agent_share_t, link);
     APR_RING_INIT(&fair->free, agent_share_t, link);
     fair->entered = fair->made = 0;
-}
-
-void agent_fair_queue_set_account(agent_batch_queue_t *queue,
-                                  const char *deployment_id,
-                                  const char *account_id)
-{
-    apr_pool_t *pool = queue->context->pool;
-    const char *known = apr_hash_get(queue->fair.accounts, deployment_id,
-                                     APR_HASH_KEY_STRING);
-
-    if (known == NULL || strcmp(known, account_id) != 0) {
-        apr_hash_set(queue->fair.accounts, apr_pstrdup(pool, deployment_id),
-                     APR_HASH_KEY_STRING, apr_pstrdup(pool, account_id));
-    }
 }
 
 const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
@@ -65,6 +52,27 @@ const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
                                           APR_HASH_KEY_STRING);
 
     return account_id != NULL ? account_id : deployment_id;
+}
+
+void agent_fair_queue_forget_accounts(agent_batch_queue_t *queue)
+{
+    agent_fair_queue_t *fair = &queue->fair;
+
+    apr_pool_clear(fair->accounts_pool);
+    fair->accounts = apr_hash_make(fair->accounts_pool);
+}
+
+void agent_fair_queue_set_account(agent_batch_queue_t *queue,
+                                  const char *deployment_id,
+                                  const char *account_id)
+{
+    apr_pool_t *pool = queue->fair.accounts_pool;
+
+    if (strcmp(agent_fair_queue_account(queue, deployment_id), account_id)
+        != 0) {
+        apr_hash_set(queue->fair.accounts, apr_pstrdup(pool, deployment_id),
+                     APR_HASH_KEY_STRING, apr_pstrdup(pool, account_id));
+    }
 }
 
 /* ---- shares ---- */

@@ -12,15 +12,18 @@
 
 void agent_fair_queue_init(agent_batch_queue_t *queue);
 
+/* The id of the deployment's account, or its own. */
+const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
+                                     const char *deployment_id);
+
+/* Forgets whose the deployments are: before all that are served are set. */
+void agent_fair_queue_forget_accounts(agent_batch_queue_t *queue);
+
 /* Says whose a deployment is; one that is not known is an account of its own.
  */
 void agent_fair_queue_set_account(agent_batch_queue_t *queue,
                                   const char *deployment_id,
                                   const char *account_id);
-
-/* That account's id, or the deployment's. */
-const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
-                                     const char *deployment_id);
 
 /* A shared batch gets its number, and is the last one. */
 void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,

@@ -49,6 +49,7 @@ typedef struct agent_fair_queue_t {
     /* Id -> share, of each level; deployment id -> its account's id. */
     apr_hash_t *shares[AGENT_SHARE_LEVELS];
     apr_hash_t *accounts;
+    apr_pool_t *accounts_pool;
     /* Runs with batches; shares to be used again. */
     agent_share_ring_t runs;
     agent_share_ring_t free;

@@ -211,6 +211,7 @@ static void keep_deployments(const agent_worker_t *worker,
 {
     int row = 0;
 
+    agent_fair_queue_forget_accounts(&worker->runs->batches);
     for (int i = 0; i < worker->runners->pool_count; i++) {
         agent_graph_table_t *graphs = &worker->runners->pools[i].graphs;
 
