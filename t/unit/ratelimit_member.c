@@ -272,8 +272,8 @@ static void assert_no_share(const case_t *test,
 {
     rlr_store_call_t call;
 
-    assert_int_equal(
-        rlr_member_local(&test->member, changed, key, ten, 100000), 0);
+    assert_int_equal(rlr_member_local(&test->member, changed, key, ten, 100000),
+                     0);
     assert_int_equal(
         rlr_member_local_wait(&test->member, changed, key, ten, 100000), 0);
     rlr_member_fill(&call, &test->member, changed, RLR_STORE_HEARTBEAT, 1500);
