@@ -27,13 +27,13 @@ my (@evicted, @wrong_shares);
 my %is_cut = map { $_ => 1 } GroupTest::Faults->names_of_cuts;
 for my $failure (@failures) {
     print "\n`RateLimitStoreFailure $failure`\n\n",
-        BenchReport::table([ 'fault', 'most in any interval', 'wrongly refused of all requests', 'admitted', 'by shares of hosts without the store' ]);
+        BenchReport::table([ 'fault', 'most in any interval', 'wrongly refused of all requests', 'admitted', 'by shares of hosts without the store, 10 s + 2 s' ]);
     for my $store ('server', 'sentinel', 'cluster') {
         my $faults = GroupTest::Faults->new(failure => $failure, store => $store);
         for my $name (GroupTest::Faults->names($store)) {
             my $result = $faults->run($name, $is_cut{$name} ? max($seconds, GroupTest::Faults->cut_sec(10)) : $seconds);
             print_row($name, $result, $is_cut{$name});
-            push @wrong_shares, "$failure: $name: $result->{shares}" if $is_cut{$name} && ($failure eq 'closed' xor $result->{shares} == 0);
+            push @wrong_shares, "$failure: $name" if $is_cut{$name} && grep { $failure eq 'closed' xor $_ == 0 } values %{ $result->{shares} };
             $worst = $result->{most} if $result->{most} > $worst;
             push @evicted, $result->{evicted} if $name =~ /evicted/;
         }
@@ -41,12 +41,12 @@ for my $failure (@failures) {
 }
 print "\nKeys of the region that the store has evicted: ", join(', ', @evicted), ".\n",
     $worst > 10 ? "An eleventh request was admitted.\n" : "Never an eleventh request.\n",
-    map { "Hosts without the store admitted no request with `local`, or some with `closed`: $_\n" } @wrong_shares;
+    map { "Hosts without the store admitted no request of a rule with `local`, or some with `closed`: $_\n" } @wrong_shares;
 exit($worst > 10 || @wrong_shares || grep { !$_ } @evicted);
 
 sub print_row {
     my ($name, $result, $is_cut) = @_;
     my @counts = map { BenchReport::thousands($_) } @{$result}{qw(wrongful requests admitted)};
-    print "| $name | $result->{most} | $counts[0] of $counts[1] | $counts[2] | ", $is_cut ? $result->{shares} : '', " |\n";
+    print "| $name | $result->{most} | $counts[0] of $counts[1] | $counts[2] | ", $is_cut ? join(' + ', @{ $result->{shares} }{qw(/ten /two)}) : '', " |\n";
     return;
 }

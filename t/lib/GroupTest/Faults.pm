@@ -4,7 +4,7 @@
 #   my $faults = GroupTest::Faults->new(failure => 'local');
 #   my $result = $faults->run('answers are lost', $seconds)
 #   # {requests, admitted, wrongful, most}: `most` of the whole run so far; shares, admissions of
-#   # hosts that were cut off, by their shares; and evicted, the keys of the region that the
+#   # hosts that were cut off, by their shares, for each path; and evicted, the keys of the region that the
 #   # store has evicted
 #   GroupTest::Faults->names, ->names_of_cuts
 #   GroupTest::Faults->cut_sec($interval)     # until a host that is cut off admits its share, and T
@@ -143,12 +143,13 @@ sub run {
 # Limits up to 64 have no leases: a host that is cut off admits by its share or not at all.
 sub count_shares {
     my ($self, $log) = @_;
-    my $count = 0;
+    my %count = map { $_ => 0 } keys %INTERVALS;
     for my $cut (@{ $self->{cuts} }) {
         my ($host, $from, $to) = @{$cut};
-        $count += grep { $_->{admitted} && $_->{host} == $host && $_->{before} >= $from + $IN_FLIGHT_SEC && $_->{after} <= $to } @{$log};
+        $count{ $_->{path} }++
+            for grep { $_->{admitted} && $_->{host} == $host && $_->{before} >= $from + $IN_FLIGHT_SEC && $_->{after} <= $to } @{$log};
     }
-    return $count;
+    return \%count;
 }
 
 # A part of the fault's time, under load: the interval is under test.
