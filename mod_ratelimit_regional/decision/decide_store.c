@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "../counter/siphash.h"
 #include "../group/period.h"
 
 static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
@@ -52,6 +53,15 @@ static bool may_ask(const rlr_vhost_t *vhost, const unsigned char *key,
         || rlr_table_hold(vhost->table, &held, &rlr_clock_monotonic, decision);
 }
 
+/* Keyed: no client can choose addresses with the hash of another one. */
+static uint32_t get_client(const rlr_vhost_t *vhost,
+                           const rlr_table_request_t *request)
+{
+    return (uint32_t)rlr_siphash_compute(
+               vhost->store->member.id, request->holder, request->holder_length)
+        .first;
+}
+
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
@@ -66,7 +76,8 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
         return;
     }
     outcome = rlr_group_admit(vhost->store, key, request->limit,
-                              &decision->window, &decision->first_refusal);
+                              get_client(vhost, request), &decision->window,
+                              &decision->first_refusal);
     rlr_stats_request(vhost->store_stats, outcome);
     if (outcome <= RLR_STATS_DECIDED) {
         rlr_table_count(vhost->table, request, decision);

@@ -38,6 +38,7 @@ struct rlr_ledger_memory_t {
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;
+    rlr_wait_slot_t wait_slots[RLR_WAIT_SLOTS_MAX];
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     set_t all_sets[];
 };
@@ -124,6 +125,11 @@ bool rlr_ledger_is_new_start(const rlr_ledger_t *ledger, uint64_t at_ms)
 rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger)
 {
     return &ledger->memory->stats;
+}
+
+rlr_wait_slot_t *rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
+{
+    return ledger->memory->wait_slots;
 }
 
 /* ---- Locks ---- */

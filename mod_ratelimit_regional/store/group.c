@@ -149,6 +149,7 @@ bool rlr_group_is_away(const rlr_group_t *group)
 
 rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
                                     const unsigned char *key, rlr_limit_t limit,
+                                    uint32_t client,
                                     rlr_window_decision_t *decision,
                                     bool *first)
 {
@@ -163,7 +164,7 @@ rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
         return decision->admitted ? RLR_STATS_LEASED : RLR_STATS_CACHED;
     }
     if (group->queue != NULL) {
-        result = rlr_queue_request(group->queue, key, limit);
+        result = rlr_queue_request(group->queue, key, limit, client);
     }
     switch (result) {
     case RLR_QUEUE_ADMITTED:

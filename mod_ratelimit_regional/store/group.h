@@ -46,11 +46,13 @@ void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
 /* Whether the store is away, so that no request is sent to it. */
 bool rlr_group_is_away(const rlr_group_t *group);
 
-/* Requests one admission; *first: the first refusal of the key in an interval,
- * to be logged. May wait for the store. After RLR_STATS_DECIDED: there is no
- * decision by the store or a lease. */
+/* Requests one admission for a client, of which `client` is a hash; *first: the
+ * first refusal of the key in an interval, to be logged. May wait for the
+ * store. After RLR_STATS_DECIDED: there is no decision by the store or a lease.
+ */
 rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
                                     const unsigned char *key, rlr_limit_t limit,
+                                    uint32_t client,
                                     rlr_window_decision_t *decision,
                                     bool *first);
 

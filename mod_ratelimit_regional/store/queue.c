@@ -7,14 +7,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "../counter/clock.h"
+
 #define QUESTIONS 512
 #define RESET_US  1000000U
+/* A thread that waits may be scheduled this much later. */
+#define SCHEDULE_MS 1000U
 
 struct rlr_queue_t {
     pthread_mutex_t lock;
     pthread_cond_t asked;
-    uint32_t max_waiting;
-    uint32_t waiting;
+    rlr_wait_slots_t slots;
     uint32_t timeout_us;
     bool is_stopped;
     _Atomic bool is_away;
@@ -35,14 +38,14 @@ static bool make_condition(pthread_cond_t *condition)
     return made;
 }
 
-rlr_queue_t *rlr_queue_make(uint32_t max_waiting, uint32_t timeout_us,
+rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
                             apr_pool_t *pool)
 {
     rlr_queue_t *queue = apr_pcalloc(pool, sizeof(*queue));
     bool made = pthread_mutex_init(&queue->lock, NULL) == 0
         && make_condition(&queue->asked);
 
-    queue->max_waiting = max_waiting;
+    queue->slots = *slots;
     queue->timeout_us = timeout_us;
     for (int i = 0; made && i < QUESTIONS; i++) {
         made = make_condition(&queue->pending_requests[i].done);
@@ -128,11 +131,9 @@ static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
     int rv = 0;
 
     pending->threads++;
-    queue->waiting++;
     while (!pending->is_done && rv == 0) {
         rv = pthread_cond_timedwait(&pending->done, &queue->lock, &until);
     }
-    queue->waiting--;
     pending->threads--;
 }
 
@@ -141,23 +142,27 @@ bool rlr_queue_is_away(const rlr_queue_t *queue)
     return atomic_load_explicit(&queue->is_away, memory_order_relaxed);
 }
 
-rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
-                                     const unsigned char *key,
-                                     rlr_limit_t limit)
+static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
+                      uint32_t client)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return rlr_wait_slot_take(hold, &queue->slots, client, now.floor_ms,
+                              now.floor_ms + queue->timeout_us / 1000
+                                  + SCHEDULE_MS);
+}
+
+/* Asks for one admission, or joins those that have asked, and waits. */
+static rlr_queue_result_t request_locked(rlr_queue_t *queue,
+                                         const unsigned char *key,
+                                         rlr_limit_t limit)
 {
     rlr_queue_result_t result = RLR_QUEUE_BUSY;
-    rlr_pending_request_t *pending = NULL;
+    rlr_pending_request_t *pending = find_locked(queue, key, limit);
 
-    pthread_mutex_lock(&queue->lock);
-    if (queue->is_away || queue->is_stopped) {
-        pthread_mutex_unlock(&queue->lock);
-        return RLR_QUEUE_UNDECIDED;
-    }
-    if (queue->waiting < queue->max_waiting) {
-        pending = find_locked(queue, key, limit);
-        if (pending == NULL) {
-            pending = ask_locked(queue, key, limit, false);
-        }
+    if (pending == NULL) {
+        pending = ask_locked(queue, key, limit, false);
     }
     if (pending != NULL) {
         pending->waiting++;
@@ -176,6 +181,24 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
             result = RLR_QUEUE_UNDECIDED;
         }
         release_locked(queue, pending);
+    }
+    return result;
+}
+
+rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
+                                     const unsigned char *key,
+                                     rlr_limit_t limit, uint32_t client)
+{
+    rlr_queue_result_t result = RLR_QUEUE_BUSY;
+    rlr_wait_slot_hold_t hold;
+
+    pthread_mutex_lock(&queue->lock);
+    if (queue->is_away || queue->is_stopped) {
+        result = RLR_QUEUE_UNDECIDED;
+    }
+    else if (take_slot(&hold, queue, client)) {
+        result = request_locked(queue, key, limit);
+        rlr_wait_slot_return(&hold);
     }
     pthread_mutex_unlock(&queue->lock);
     return result;

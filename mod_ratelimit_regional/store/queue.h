@@ -2,8 +2,8 @@
 /*
  * Requests of a child that wait for the store. Those for the same key share one
  * pending request, until it is sent. A worker thread sends the pending
- * requests. A request waits for RateLimitStoreTimeout at most; when as many
- * threads wait as may, further requests do not.
+ * requests. A request waits for RateLimitStoreTimeout at most, and only if
+ * there is a slot for it.
  */
 #ifndef RLR_QUEUE_H
 #define RLR_QUEUE_H
@@ -12,13 +12,14 @@
 
 #include <apr_pools.h>
 
+#include "../group/wait_slot.h"
 #include "../group/store.h"
 
 typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
     RLR_QUEUE_REFUSED,
     RLR_QUEUE_LATE,     /* no reply in time */
-    RLR_QUEUE_BUSY,     /* as many threads wait as may */
+    RLR_QUEUE_BUSY,     /* there was no slot */
     RLR_QUEUE_UNDECIDED /* no reply that can be used */
 } rlr_queue_result_t;
 
@@ -42,18 +43,19 @@ typedef struct rlr_pending_request_t {
 
 typedef struct rlr_queue_t rlr_queue_t;
 
-/* Makes a queue, in pool; at most max_waiting threads wait, for timeout_us.
- * NULL: no memory for locks. */
-rlr_queue_t *rlr_queue_make(uint32_t max_waiting, uint32_t timeout_us,
+/* Makes a queue, in pool; threads wait in the slots, for timeout_us. NULL: no
+ * memory for locks. */
+rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
                             apr_pool_t *pool);
 
 /* Whether the store is away: requests are not sent to it. No lock. */
 bool rlr_queue_is_away(const rlr_queue_t *queue);
 
-/* Requests one admission and waits for the decision. */
+/* Requests one admission for a client, of which `client` is a hash, and waits
+ * for the decision. */
 rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
                                      const unsigned char *key,
-                                     rlr_limit_t limit);
+                                     rlr_limit_t limit, uint32_t client);
 
 /* Requests more for a lease, without waiting. */
 void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,

@@ -190,20 +190,39 @@ static apr_status_t stop(void *data)
     return APR_SUCCESS;
 }
 
-/* A quarter of the child's threads, at least one. */
-static uint32_t get_max_waiting(void)
+/* Slots for a quarter of the child's threads; if it has fewer than four, as
+ * with prefork, for a quarter of the threads of all children, at least one. */
+static rlr_wait_slots_t get_wait_slots(const rlr_ledger_t *ledger,
+                                       apr_pool_t *pool)
 {
+    rlr_wait_slots_t slots;
     int threads = 0;
+    int children = 0;
 
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    return threads >= 8 ? (uint32_t)threads / 4 : 1;
+    ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &children);
+    if (threads >= 4) {
+        slots.count = (uint32_t)threads / 4;
+        slots.all = apr_pcalloc(pool, slots.count * sizeof(*slots.all));
+        return slots;
+    }
+    slots.count = (uint32_t)(children * (threads > 0 ? threads : 1)) / 4;
+    if (slots.count < 1) {
+        slots.count = 1;
+    }
+    if (slots.count > RLR_WAIT_SLOTS_MAX) {
+        slots.count = RLR_WAIT_SLOTS_MAX;
+    }
+    slots.all = rlr_ledger_wait_slots(ledger);
+    return slots;
 }
 
 void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
 {
     worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
     rlr_exchange_t *exchange = &worker->exchange;
-    rlr_queue_t *queue = rlr_queue_make(get_max_waiting(),
+    rlr_wait_slots_t slots = get_wait_slots(&group->ledger, pool);
+    rlr_queue_t *queue = rlr_queue_make(&slots,
                                         group->config->timeout_ms * 1000, pool);
     apr_status_t rv = queue != NULL ? APR_SUCCESS : APR_ENOMEM;
 

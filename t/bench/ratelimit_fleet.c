@@ -70,6 +70,7 @@ static void *run(void *data)
 static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
                              const char *address)
 {
+    rlr_wait_slots_t slots = {.count = 1};
     unsigned char id[RLR_STORE_ID_BYTES] = {0};
     rlr_connection_config_t *config;
     const char *problem = NULL;
@@ -86,7 +87,8 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
                       apr_pcalloc(host->pool, rlr_ledger_size(LEASES)), LEASES,
                       id);
     host->exchange.ledger = &host->ledger;
-    host->exchange.queue = rlr_queue_make(1, TIMEOUT_US, host->pool);
+    slots.all = apr_pcalloc(host->pool, sizeof(*slots.all));
+    host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US, host->pool);
     host->exchange.connection = rlr_connection_make(config, host->pool);
     host->exchange.tag = number + 1;
     memcpy(host->exchange.member.id, id, sizeof(id));

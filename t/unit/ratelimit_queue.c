@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
+/* OBJECTS: ../mod_ratelimit_regional/group/wait_slot.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Requests that wait for the store. */
 #include "check.h"
@@ -24,23 +25,37 @@ static const rlr_limit_t ten = {10, 10};
 
 typedef struct request_t {
     rlr_queue_t *queue;
+    uint32_t client;
     rlr_queue_result_t result;
     pthread_t thread;
 } request_t;
+
+/* A queue with so many slots. */
+static rlr_queue_t *make_queue(uint32_t count, uint32_t timeout_us,
+                               apr_pool_t *pool)
+{
+    rlr_wait_slots_t slots = {
+        apr_pcalloc(pool, count * sizeof(rlr_wait_slot_t)), count};
+
+    return rlr_queue_make(&slots, timeout_us, pool);
+}
 
 static void *run_request(void *data)
 {
     request_t *request = data;
 
-    request->result = rlr_queue_request(request->queue, key, ten);
+    request->result = rlr_queue_request(request->queue, key, ten,
+                                        request->client);
     return NULL;
 }
 
-/* Starts requests for the same key. */
-static void start(request_t *requests, int count, rlr_queue_t *queue)
+/* Starts requests of one client for the same key. */
+static void start(request_t *requests, int count, rlr_queue_t *queue,
+                  uint32_t client)
 {
     for (int i = 0; i < count; i++) {
         requests[i].queue = queue;
+        requests[i].client = client;
         pthread_create(&requests[i].thread, NULL, run_request, &requests[i]);
     }
 }
@@ -59,11 +74,11 @@ static int finish(request_t *requests, int count, rlr_queue_result_t result)
 
 static void a_request_has_the_decision_of_the_store(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
     rlr_pending_request_t *pending;
     request_t requests[1];
 
-    start(requests, 1, queue);
+    start(requests, 1, queue, 1);
     pending = rlr_queue_take(queue, LONG_US);
     assert_non_null(pending);
     assert_memory_equal(pending->key, key, sizeof(key));
@@ -93,12 +108,12 @@ static int take_all(rlr_pending_request_t **pending_requests,
 
 static void requests_for_one_key_share_a_pending_request(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(8, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(16, LONG_US, *state);
     rlr_pending_request_t *pending_requests[8];
     request_t requests[8];
     int count;
 
-    start(requests, 8, queue);
+    start(requests, 8, queue, 1);
     count = take_all(pending_requests, queue, 8);
     for (int i = 0; i < count; i++) {
         /* All but one of them. */
@@ -110,27 +125,46 @@ static void requests_for_one_key_share_a_pending_request(void **state)
 
 static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(2, LONG_US, *state);
-    rlr_pending_request_t *pending_requests[2];
-    request_t requests[2];
+    rlr_queue_t *queue = make_queue(3, LONG_US, *state);
+    rlr_pending_request_t *pending_requests[3];
+    request_t requests[3];
     int count;
 
-    start(requests, 2, queue);
-    count = take_all(pending_requests, queue, 2);
-    /* Both wait: the third does not. */
-    assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_BUSY);
+    start(requests, 2, queue, 1);
+    start(requests + 2, 1, queue, 2);
+    count = take_all(pending_requests, queue, 3);
+    /* All wait: a further one does not. */
+    assert_int_equal(rlr_queue_request(queue, other, ten, 9), RLR_QUEUE_BUSY);
     for (int i = 0; i < count; i++) {
         rlr_queue_finish(queue, pending_requests[i], false, 0);
     }
-    assert_int_equal(finish(requests, 2, RLR_QUEUE_UNDECIDED), 2);
+    assert_int_equal(finish(requests, 3, RLR_QUEUE_UNDECIDED), 3);
+}
+
+static void one_client_leaves_slots_to_others(void **state)
+{
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
+    rlr_pending_request_t *pending_requests[3];
+    request_t requests[3];
+    int count;
+
+    start(requests, 2, queue, 1);
+    count = take_all(pending_requests, queue, 2);
+    assert_int_equal(rlr_queue_request(queue, other, ten, 1), RLR_QUEUE_BUSY);
+    start(requests + 2, 1, queue, 2);
+    count += take_all(pending_requests + count, queue, 1);
+    for (int i = 0; i < count; i++) {
+        rlr_queue_finish(queue, pending_requests[i], true, 2);
+    }
+    assert_int_equal(finish(requests, 3, RLR_QUEUE_ADMITTED), 3);
 }
 
 static void a_request_waits_for_the_timeout_at_most(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, 1000, *state);
+    rlr_queue_t *queue = make_queue(4, 1000, *state);
     rlr_pending_request_t *pending;
 
-    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_LATE);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1), RLR_QUEUE_LATE);
     pending = rlr_queue_take(queue, LONG_US);
     /* It waits no longer: nothing is requested for it. */
     assert_int_equal(pending->waiting, 0);
@@ -140,16 +174,17 @@ static void a_request_waits_for_the_timeout_at_most(void **state)
 
 static void while_the_store_is_away_no_request_waits(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
 
     rlr_queue_set_away(queue, true);
-    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1),
+                     RLR_QUEUE_UNDECIDED);
     assert_null(rlr_queue_take(queue, 0));
 }
 
 static void a_refill_is_asked_for_once_and_not_waited_for(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
     rlr_pending_request_t *pending;
 
     rlr_queue_refill(queue, key, ten);
@@ -164,7 +199,7 @@ static void requests_with_other_limits_do_not_share_a_pending_request(
     void **state)
 {
     static const rlr_limit_t twenty = {20, 10};
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
     const rlr_pending_request_t *list;
 
     rlr_queue_refill(queue, key, ten);
@@ -177,7 +212,7 @@ static void requests_with_other_limits_do_not_share_a_pending_request(
 
 static void a_pending_request_that_is_finished_is_used_again(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
 
     /* More than there are. */
     for (int i = 0; i < 2000; i++) {
@@ -229,7 +264,7 @@ static void *run_reset(void *data)
 
 static void no_request_joins_a_pending_reset(void **state)
 {
-    sleeper_t sleeper = {.queue = rlr_queue_make(4, LONG_US, *state)};
+    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state)};
     rlr_pending_request_t *list;
 
     pthread_create(&sleeper.thread, NULL, run_reset, &sleeper);
@@ -255,7 +290,7 @@ static void *run_worker(void *data)
 
 static void a_worker_that_waits_learns_that_the_queue_is_stopped(void **state)
 {
-    sleeper_t sleeper = {.queue = rlr_queue_make(4, LONG_US, *state)};
+    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state)};
 
     pthread_create(&sleeper.thread, NULL, run_worker, &sleeper);
     wait_until_asleep(&sleeper);
@@ -266,11 +301,12 @@ static void a_worker_that_waits_learns_that_the_queue_is_stopped(void **state)
 
 static void a_stopped_queue_takes_no_pending_request(void **state)
 {
-    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_queue_t *queue = make_queue(4, LONG_US, *state);
 
     rlr_queue_stop(queue);
     assert_true(rlr_queue_is_stopped(queue));
-    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1),
+                     RLR_QUEUE_UNDECIDED);
     assert_false(rlr_queue_reset(queue, key));
 }
 
@@ -287,6 +323,7 @@ int main(void)
         CHECK_TEST(no_request_joins_a_pending_reset),
         CHECK_TEST(a_worker_that_waits_learns_that_the_queue_is_stopped),
         CHECK_TEST(a_stopped_queue_takes_no_pending_request),
+        CHECK_TEST(one_client_leaves_slots_to_others),
         CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
     };
 

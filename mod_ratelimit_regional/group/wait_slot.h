@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots for threads that wait for the store, in memory of a process or of all
+ * processes of a host. A slot has a time at which it is free again, so that
+ * one of a process that has died does not stay taken. No locks.
+ */
+#ifndef RLR_WAIT_SLOT_H
+#define RLR_WAIT_SLOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of all processes of a host. */
+#define RLR_WAIT_SLOTS_MAX 1024U
+
+typedef struct rlr_wait_slot_t {
+    _Atomic uint64_t holder; /* until when, and a hash of the client; 0: none */
+} rlr_wait_slot_t;
+
+typedef struct rlr_wait_slots_t {
+    rlr_wait_slot_t *all;
+    uint32_t count;
+} rlr_wait_slots_t;
+
+/* A slot that is held. */
+typedef struct rlr_wait_slot_hold_t {
+    rlr_wait_slot_t *slot;
+    uint64_t holder;
+} rlr_wait_slot_hold_t;
+
+/* Takes a slot until until_ms for a client, of which `client` is a hash;
+ * false: it has as many as are free, or all are taken. */
+bool rlr_wait_slot_take(rlr_wait_slot_hold_t *hold,
+                        const rlr_wait_slots_t *slots, uint32_t client,
+                        uint64_t now_ms, uint64_t until_ms);
+void rlr_wait_slot_return(const rlr_wait_slot_hold_t *hold);
+
+#endif
