@@ -45,7 +45,7 @@ like $host->ask('GET', '/limits?format=html')->{body}, qr{<h2>Store <b>starting<
 for my $key (qw(first never)) {
     my $answer = ask_for('/hour', $key);
     is $answer->{outcome}, 'would-refuse', "during the start a query says that a request would be refused ($key)";
-    cmp_ok $answer->{wait_ms}, '>', 3_000_000, "and for how long ($key)";
+    cmp_ok $answer->{wait_ms}, '>', 3_000_000, "during the start a query says how long a request would wait ($key)";
 }
 
 # --- The dry run until then ----------------------------------------------------------------------
