@@ -191,7 +191,7 @@ static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
     }
     assert_int_equal(agent_pace_limit(&lease->pace),
                      agent_batch_weigh(first_of(q)) / 4);
-    assert_false(lease->pace.is_patient);
+    assert_false(lease->pace.needs_long_limit);
 }
 
 /* The lines that cost much may be the short ones. */
@@ -241,7 +241,7 @@ static void a_new_connection_has_the_shorter_limit(void **state)
     queue_t *q = make_queue(*state);
 
     add_long(q, 0);
-    q->save.patient_on = 1;
+    q->save.long_limit_on = 1;
     assert_false(is_dedicated_due(q));
     q->third.connection = 2;
     assert_true(is_dedicated_due(q));

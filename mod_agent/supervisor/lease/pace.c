@@ -20,7 +20,7 @@ apr_size_t agent_pace_weigh(int lines, apr_size_t bytes)
 
 apr_size_t agent_pace_limit(const agent_pace_t *pace)
 {
-    if (pace->is_patient) {
+    if (pace->needs_long_limit) {
         return 1;
     }
     return pace->limit > 0 ? pace->limit : AGENT_PACE_FIRST;
@@ -46,7 +46,8 @@ void agent_pace_save(agent_pace_t *pace, apr_size_t weight,
 
     limit = limit < last * 2 ? limit : last * 2;
     pace->limit = limit > least ? limit : least;
-    pace->is_patient = pace->is_patient && elapsed > AGENT_PACE_LONGEST / 2;
+    pace->needs_long_limit = pace->needs_long_limit
+        && elapsed > AGENT_PACE_LONGEST / 2;
 }
 
 void agent_pace_fail(agent_pace_t *pace, apr_size_t weight,

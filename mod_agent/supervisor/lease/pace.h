@@ -31,7 +31,7 @@ typedef struct agent_pace_t {
     apr_size_t limit;
     /* A line alone took longer than AGENT_PACE_LONGEST: so may the next one,
      * which is sent alone. */
-    bool is_patient;
+    bool needs_long_limit;
     /* The lines of the run are in dedicated batches (core/clock.h). */
     apr_time_t dedicated_until;
 } agent_pace_t;

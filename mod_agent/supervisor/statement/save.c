@@ -349,8 +349,8 @@ static apr_size_t weigh_half(const agent_batch_t *batch)
 /*
  * Whether the attempt counts towards the end of the run: that of a line alone,
  * which the database refused or executed for all of the longer limit. Not when
- * the connection was lost, or when the database answered nothing meanwhile: it
- * was stopped, or out of reach.
+ * the connection was lost, or when the database answered nothing during
+ * the attempt: it was stopped, or out of reach.
  */
 static bool counts(const agent_save_t *save, const agent_batch_t *batch,
                    agent_failure_t failure)
@@ -358,7 +358,7 @@ static bool counts(const agent_save_t *save, const agent_batch_t *batch,
     if (failure != AGENT_FAILURE_TIMEOUT) {
         return failure != AGENT_FAILURE_LOST;
     }
-    return agent_save_limit_is_patient(save)
+    return agent_save_limit_is_long(save)
         && save->first->answered_at > batch->sent_at;
 }
 
@@ -376,7 +376,7 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
         return false;
     }
     if (lease != NULL) {
-        lease->pace.is_patient |= is_slow;
+        lease->pace.needs_long_limit |= is_slow;
     }
     batch->failures += counts(save, batch, failure);
     return batch->failures >= MAX_FAILURES;

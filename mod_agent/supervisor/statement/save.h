@@ -19,7 +19,7 @@ typedef struct agent_save_t {
     const agent_database_t *third;
     /* save_limit.h: number of the third connection on which a statement may
      * take as long as a line alone may; when to try again to change it. */
-    apr_uint64_t patient_on;
+    apr_uint64_t long_limit_on;
     apr_time_t limit_retry_at;
 } agent_save_t;
 

@@ -5,17 +5,18 @@
 #include "../lease/fair_queue.h"
 
 apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
-                                         bool is_patient)
+                                         bool is_long)
 {
     apr_interval_time_t longest = 2 * context->timing.statement;
 
-    return is_patient || longest < AGENT_PACE_LONGEST ? longest
-                                                      : AGENT_PACE_LONGEST;
+    return is_long || longest < AGENT_PACE_LONGEST ? longest
+                                                   : AGENT_PACE_LONGEST;
 }
 
-bool agent_save_limit_is_patient(const agent_save_t *save)
+bool agent_save_limit_is_long(const agent_save_t *save)
 {
-    return save->patient_on > 0 && save->patient_on == save->third->connection;
+    return save->long_limit_on > 0
+        && save->long_limit_on == save->third->connection;
 }
 
 apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
@@ -26,14 +27,14 @@ apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
         ? agent_fair_queue_next(queue, true)
         : NULL;
     const agent_lease_t *lease;
-    bool is_patient;
+    bool is_long;
 
     if (batch == NULL) {
         return AGENT_CLOCK_NEVER;
     }
     lease = agent_save_find_lease(save->runs, batch);
-    is_patient = lease == NULL || lease->pace.is_patient;
-    return (is_patient == agent_save_limit_is_patient(save)) == has_limit
+    is_long = lease == NULL || lease->pace.needs_long_limit;
+    return (is_long == agent_save_limit_is_long(save)) == has_limit
         ? agent_fair_queue_due(queue, batch)
         : AGENT_CLOCK_NEVER;
 }
@@ -57,7 +58,7 @@ static apr_status_t send_limits(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
     apr_interval_time_t limit = agent_save_limit_get(
-        database->context, !agent_save_limit_is_patient(save));
+        database->context, !agent_save_limit_is_long(save));
     const char *params[] = {agent_session_limit(limit, database->scratch),
                             agent_session_limit(limit / 2, database->scratch)};
 
@@ -69,7 +70,7 @@ static void receive(void *part, const agent_db_result_t *result)
 {
     agent_save_t *save = part;
 
-    save->patient_on = agent_save_limit_is_patient(save)
+    save->long_limit_on = agent_save_limit_is_long(save)
         ? 0
         : save->third->connection;
 }
