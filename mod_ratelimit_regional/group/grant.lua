@@ -36,10 +36,11 @@ local flags, number_of_host = tonumber(ARGV[7]), tonumber(ARGV[8])
 local number = number_of_host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- How long a host that is cut off may admit its share, and be granted leases by
--- another server, for that RateLimitStoreShareTime.
+-- How long a host that is cut off may admit its share, or bring its number to another
+-- server, and be granted leases by that one, for that RateLimitStoreShareTime.
 local function hold_ms(share)
-    return share + math.ceil(share / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
+    local kept = math.max(share, REPLACE_MS - HEARTBEAT_MS)
+    return kept + math.ceil(kept / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
 end
 
 local held_ms = hold_ms(share_ms)
@@ -115,7 +116,7 @@ end
 -- R8: whether a host with one of the epoch's numbers may admit anything, or bring the
 -- number to another epoch.
 local function is_in_use()
-    local used_ms = math.max(hold_ms(epoch.share_ms), REPLACE_MS + TWO_STORES_MS + CALL_MS)
+    local used_ms = hold_ms(epoch.share_ms)
     for i = 0, epoch.members - 1 do
         local member = read_member(i)
         if now < member[3] or not has_no_host(member) and now < member[2] + used_ms then

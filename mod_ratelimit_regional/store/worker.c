@@ -10,6 +10,7 @@
 #include <http_core.h>
 
 #include "../private.h"
+#include "../group/period.h"
 #include "exchange.h"
 #include "leave.h"
 #include "publish.h"
@@ -263,6 +264,15 @@ typedef struct end_t {
     apr_pool_t *pool;
 } end_t;
 
+/* B + G of group/README.md. */
+static uint64_t get_reserved_ms(const rlr_member_config_t *config)
+{
+    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
+
+    return (config->share_ms > kept_ms ? config->share_ms : kept_ms)
+        + RLR_PERIOD_TWO_STORES_MS;
+}
+
 /* In the parent, after the end of all children. */
 static apr_status_t leave(void *data)
 {
@@ -281,7 +291,7 @@ static apr_status_t leave(void *data)
                                      "%s; in the others the share of this host "
                                      "is reserved for %u s",
                      left, members, error != NULL ? error : "a lock is held",
-                     (unsigned)(end->group->member.share_ms / 1000 + 60));
+                     (unsigned)(get_reserved_ms(&end->group->member) / 1000));
     }
     else if (members > 0) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, end->server,

@@ -84,8 +84,10 @@ void group_store_size(const group_store_t *store, uint64_t *keys,
 
 static int64_t get_held(const group_store_t *store)
 {
-    return store->share_ms
-        + (int64_t)rlr_period_drift((uint64_t)store->share_ms)
+    int64_t kept_ms = max_of(store->share_ms,
+                             RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS);
+
+    return kept_ms + (int64_t)rlr_period_drift((uint64_t)kept_ms)
         + RLR_PERIOD_HEARTBEAT_MS + RLR_PERIOD_CALL_MS
         + RLR_PERIOD_TWO_STORES_MS;
 }
@@ -98,9 +100,7 @@ static bool has_no_host(const group_store_t *store, const record_t *record)
 /* Whether one of the numbers has not ended (R8). */
 static bool is_in_use(const group_store_t *store)
 {
-    int64_t used_ms = max_of(get_held(store),
-                             RLR_PERIOD_REPLACE_MS + RLR_PERIOD_TWO_STORES_MS
-                                 + RLR_PERIOD_CALL_MS);
+    int64_t used_ms = get_held(store);
 
     for (uint32_t i = 0; i < store->members; i++) {
         const record_t *record = &store->records[i];

@@ -81,7 +81,7 @@ $redis->run('FLUSHALL');
 logged($closed, qr/RLR0122: 1 of 2/, 'a host with another RateLimitStoreFailure takes part when the store has no data of the others');
 $redis->stop;
 $closed->stop;
-logged($closed, qr/RLR0119: .* the share of this host is reserved for 60 s/, 'without a share of its own the number of a host is reserved for a minute');
+logged($closed, qr/RLR0119: .* the share of this host is reserved for 118 s/, 'without a share of its own the number of a host is reserved for two minutes');
 
 # --- Started without the store ---------------------------------------------------------------
 

@@ -139,6 +139,32 @@ static void a_number_is_reserved_while_its_earlier_host_may_use_it(void **state)
     end(&test);
 }
 
+/* Without RateLimitStoreShareTime: as long as the host may bring its number to
+ * another server, which answers at the same time as this one for up to 60 s. */
+static void a_number_is_reserved_while_its_host_may_bring_it(void **state)
+{
+    static const uint64_t may_bring_ms = 58000;
+    static const uint64_t two_stores_ms = 60000;
+    case_t test;
+    rlr_store_call_t sent;
+    uint64_t cut_ms;
+
+    prepare(&test);
+    for (int i = 0; i < HOSTS; i++) {
+        test.hosts[i].config.share_ms = 0;
+    }
+    pass(&test, 30000, 7);
+    cut_ms = test.now_ms - 100;
+    rlr_member_fill(&sent, &test.hosts[0].member, &test.hosts[0].config,
+                    RLR_STORE_HEARTBEAT, cut_ms + may_bring_ms - 1);
+    assert_true((sent.flags & RLR_STORE_BRING) != 0);
+    pass(&test, may_bring_ms + two_stores_ms, 6);
+    assert_int_equal(call(&test, 2, 9, 0), 6);
+    pass(&test, 30000, 6);
+    assert_int_equal(call(&test, 2, 9, 0), 9);
+    end(&test);
+}
+
 /* Asks for one admission when the wait is nearly over, and then. */
 static void assert_wait_is_true(case_t *test, unsigned mask)
 {
@@ -389,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_number_is_reserved_while_its_earlier_host_may_use_it),
+        CHECK_TEST(a_number_is_reserved_while_its_host_may_bring_it),
         CHECK_TEST(the_wait_is_true_while_a_share_is_reserved),
         CHECK_TEST(the_wait_is_true_while_an_admission_and_a_share_count),
         CHECK_TEST(the_wait_is_true_after_a_first_start),
