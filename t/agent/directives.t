@@ -631,7 +631,7 @@ is $record->{status}, 'error',
     'directives: a model that is unreachable ends the run in error';
 like $record->{error}{message}, qr/127\.0\.0\.1/,
     'directives: the error of an unreachable model names its address';
-like $server->error_log, qr/AGT0317: max_connections: expected room for the 412 connections .* \(10 children with 41 each, .* got \d+: lower DBDMax/,
+like $server->error_log, qr/AGT0317: max_connections: expected room for the 413 connections .* \(10 children with 41 each, .* got \d+: lower DBDMax/,
     'directives: more database connections of all children than max_connections are warned of at start';
 unlike $server->error_log, qr/secret-key-of-the-test/,
     'directives: the key of a model is not in the log';
