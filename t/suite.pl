@@ -43,7 +43,7 @@ my @VALGRIND = qw(env RATELIMIT_TEST_EFFORT=0.04 valgrind -q --error-exitcode=1 
 # group, so that none of them runs alone at the end.
 my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
     agent/(?:application_faults|benches|broken_graphs|costs|costs_query|database|directives|parking|slow_bodies|slow_readers|webhooks)
-    ctl/package_managers ratelimit/(?:region|region_(?:cluster|faults|sentinel|simulation)|restart|table) runner/(?:costs|library_use|own_states|python_faults|python_threads)
+    ctl/package_managers ratelimit/(?:group|group_(?:bench|cluster|faults|sentinel|writes)|restart|table) runner/(?:costs|library_use|own_states|python_faults|python_threads)
     sdk/(?:applications|browser|built|javascript|large_values|library|own_states|python|restart|templates) sql/(?:differences|plans|records)
     supervisor/(?:costs|database|hostile|many|webhooks));
 
