@@ -46,6 +46,8 @@ async def ignores():
         except asyncio.CancelledError:
             pass
 def leaves(): exit(3)
+def cancelled(): raise asyncio.CancelledError()
+async def interrupted(): raise KeyboardInterrupt()
 def blocks(): threading.Event().wait()
 PY
 my $NODE = <<'JS';
@@ -67,7 +69,7 @@ my $node_runner = begin('javascript', { graphs => { good => './g.mjs:good', vast
         other => './o.ts:good', __proto__ => './g.mjs:good' } }, %node_files);
 my $checked = check_node({ graphs => { good => './g.mjs:good', imports => './i.mjs:graph' } }, %node_files);
 my @python_waiting = map { "w$_" } 1 .. 4;
-my $python_runner = begin('python', { graphs => { good => './g.py:good', ignores => './g.py:ignores', leaves => './g.py:leaves',
+my $python_runner = begin('python', { graphs => { good => './g.py:good', ignores => './g.py:ignores', (map { $_ => "./g.py:$_" } qw(leaves cancelled interrupted)),
         map { $_ => './g.py:waits' } @python_waiting } }, 'g.py' => $PYTHON);
 my %blocked = (
     'python import' => [ qr/^the import of graph bad has blocked the process for \d+ s$/m,
@@ -154,8 +156,9 @@ is $order[ $slow + 1 ], '', 'javascript: after a start that has failed graphs ar
 # ---- Graphs that wait ----
 my $ready = $python_runner->expect('ready')->{graphs};
 ok $ready->{good}{schemas}, 'python: a graph is ready beside others that wait';
-is_deeply [ map { $ready->{$_}{error}{error} } @python_waiting, 'ignores', 'leaves' ],
-    [ ('TimeoutError') x (@python_waiting + 1), 'SystemExit' ], 'python: factories that wait for ever, or exit, have an error';
+is_deeply [ map { $ready->{$_}{error}{error} } @python_waiting, qw(ignores leaves cancelled interrupted) ],
+    [ ('TimeoutError') x (@python_waiting + 1), qw(SystemExit CancelledError KeyboardInterrupt) ],
+    'python: factories that wait for ever, exit, or raise what ends a process or a task, have an error';
 $ready = $node_runner->expect('ready')->{graphs};
 ok $ready->{$_}{drawing}, "javascript: the graph $_ is ready beside others that wait" for qw(good typed other __proto__);
 is_deeply { map { $_ => $ready->{$_}{error} } qw(imports promised waits exits) }, {

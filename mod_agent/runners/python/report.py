@@ -130,8 +130,6 @@ async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[s
             return {"description": description, "schemas": _reported_schemas(used, graph.name),
                     "drawing": _reported_drawing(used, graph.name),
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
-    except SystemExit as error:
-        return _refusal(graph, error)
     except Exception as error:  # pylint: disable=broad-except
         if not graph.is_factory:
             return _refusal(graph, error)
@@ -139,6 +137,9 @@ async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[s
         log.write(f"graph {graph.name}: its factory fails without a client's configuration: {described['error']}: "
                   f"{described['message']}")
         return {"description": description, "factory": True}
+    except BaseException as error:  # pylint: disable=broad-except
+        # SystemExit, KeyboardInterrupt, CancelledError: the other graphs are of use without this one.
+        return _refusal(graph, error)
 
 
 async def _wait_until(until: float, tasks: list[asyncio.Task[Any]]) -> None:
