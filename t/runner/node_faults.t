@@ -47,6 +47,10 @@ is last_checkpoint(@lines)->{values}{count}, 4, 'error: all steps before it are 
 my @ids = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
 my %once = map { $_ => 1 } @ids;
 is_deeply \@ids, [ sort keys %once ], 'events: each checkpoint is sent once, in order';
+@lines = $runner->run(graph_id => 'loop', input => { count => 0 }, config => { recursion_limit => 4, tags => ['langsmith:hidden'] },
+    stream_modes => [qw(events values)]);
+cmp_ok scalar(events_of('values', @lines)), '>=', 4, 'events: a run whose tags hide it streams its values';
+is_deeply [ events_of('events', @lines) ], [], 'events: its events are hidden';
 is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: U+0000 and unpaired surrogates are replaced';
 is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a pair of surrogates that the limit parts too';
 is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';

@@ -89,12 +89,10 @@ export class Run extends Job {
     async* #eventChunks(options) {
         const stream = await this.graph.streamEvents(this.#input(), { ...options, version: 'v2' });
         for await (const event of stream) {
-            if (event.tags?.includes('langsmith:hidden')) {
-                continue;
-            }
+            // The tags of a run are its client's: its chunks come with any.
             if (event.event === 'on_chain_stream' && event.run_id === this.runId) {
                 yield event.data.chunk;
-            } else {
+            } else if (!event.tags?.includes('langsmith:hidden')) {
                 yield [[], 'events', event];
             }
         }
