@@ -216,6 +216,37 @@ function testRecent() {
     equal([...'acd'].map((text) => recent.has(text)), [false, true, true], 'recent: of many strings the last ones are known');
 }
 
+// Longer ones would end the runner, with the runs of others.
+async function testRequests() {
+    const lines = [];
+    const output = makeOutput({ write: (line) => lines.push(JSON.parse(line)) });
+    const ask = async (op, bytes) => {
+        const left = bytes - Buffer.byteLength(JSON.stringify({ filter: '' }));
+        const asked = output.request(op, { filter: 'x'.repeat(left) }).then(() => '', (error) => error.name);
+        await new Promise((resolve) => {
+            setImmediate(resolve);
+        });
+        lines.filter(({ type }) => type === 'want').forEach(() => output.takeGo());
+        const sent = lines.splice(0).find(({ type }) => type === 'request');
+        if (sent) {
+            output.takeReply({ id: sent.id, ok: true, result: {} });
+        }
+        return `${await asked}${sent ? 'sent' : ''}`;
+    };
+    equal([await ask('checkpoint.list', 4096), await ask('checkpoint.list', 4097), await ask('checkpoint.list', 99)],
+        ['sent', 'RangeError', 'sent'], 'requests: arguments that are too long are an error of the caller, and not sent');
+    equal([await ask('store', 4 * MIB), await ask('store', 4 * MIB + 1)], ['sent', 'RangeError'],
+        'requests: those to the store may be longer');
+    const asked = [];
+    const delta = new Records({ send() {}, post() {}, async request(op, args) {
+        asked.push(Buffer.byteLength(JSON.stringify(args)));
+        return { result: {}, cursor: null };
+    } }, {}, { thread_id: 't' }, false);
+    await delta.delta({ configurable: { thread_id: 't', checkpoint_ns: 'n'.repeat(2000), checkpoint_id: '01890000-0000-7000-8000-000000000001' } },
+        Array.from({ length: 60 }, (_, number) => `${'c'.repeat(60)}${number}`)).catch(() => {});
+    equal([asked.length > 1, Math.max(...asked) <= 4096], [true, true], 'requests: those for histories have room for a long namespace');
+}
+
 testCache();
 testHeld();
 await testMessages();
@@ -224,4 +255,5 @@ await testCheckpoints();
 testStream();
 testRecent();
 await testResults();
+await testRequests();
 console.log(`1..${count}`);

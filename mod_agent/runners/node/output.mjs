@@ -15,6 +15,9 @@ const CONTENTS = {
 
 // Of a line with a part of a value, beside its data.
 const PART_MEMBERS_BYTES = 1000;
+// Arguments of a request, and of one to the store; longer ones are a breach.
+const ARGS_BYTES_MAX = 4096;
+const STORE_ARGS_BYTES_MAX = 4 * 1024 * 1024;
 // Records with `ack` whose reply was not read; one more is a breach.
 const OPEN_ACKS_MAX = 16;
 
@@ -212,8 +215,14 @@ export class Output {
         }
     }
 
-    // The result and the cursor of a request; requests of a run take turns.
+    // The result and the cursor of a request; requests of a run take turns. Rejects for arguments that
+    // are too long: then nothing was sent.
     request(op, args, cursor = null) {
+        const most = op === 'store' ? STORE_ARGS_BYTES_MAX : ARGS_BYTES_MAX;
+        const bytes = Buffer.byteLength(JSON.stringify(args));
+        if (bytes > most) {
+            return Promise.reject(new RangeError(`${op}: arguments of ${bytes} bytes, at most ${most}`));
+        }
         const result = this.#turn.then(async () => {
             this.#throwIfClosed();
             const { id, promise } = this.#newReply();

@@ -25,7 +25,7 @@ const TASK_PATH_BYTES_MAX = 1024;
 const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const DELTA_CHANNELS_MAX = 64;
-const DELTA_BYTES_MAX = 3000;
+const DELTA_BYTES_MAX = 3800;
 const CHECKPOINTS_MAX = 65536;
 
 export class Records {
@@ -402,10 +402,8 @@ export class Records {
         let left = limit ?? Infinity;
         let after = null;
         do {
-            const args = {
-                ns: ns ?? null, before: before?.configurable?.checkpoint_id ?? null,
-                filter: filter ? render(filter) : null, limit: Number.isFinite(left) && !id ? left : null, after,
-            };
+            const args = { ns: ns ?? null, before: before?.configurable?.checkpoint_id ?? null, after,
+                filter: filter ? render(filter) : null, limit: Number.isFinite(left) && !id ? left : null };
             const { result } = left > 0 ? await this.#output.request('checkpoint.list', args)
                 : { result: { tuples: [], next: null } };
             for (const tuple of result.tuples) {
@@ -427,7 +425,7 @@ export class Records {
         await this.#turn;
         const id = config.configurable.checkpoint_id || (await this.#get(ns, null))?.tuple.checkpoint_id;
         const found = Object.fromEntries(channels.map((name) => [name, { parts: [] }]));
-        for (const names of id ? deltaGroups(channels) : []) {
+        for (const names of id ? deltaGroups(ns, channels) : []) {
             await this.#readDelta(found, { ns, checkpoint_id: id, channels: names });
         }
         const result = {};
@@ -483,13 +481,14 @@ export function nextVersion(current) {
     return `${String(number + 1).padStart(32, '0')}.${random}`;
 }
 
-// Names of channels in groups that a request may have.
-function deltaGroups(names) {
+// Names of channels in groups that a request may have, beside the namespace.
+function deltaGroups(ns, names) {
+    const most = DELTA_BYTES_MAX - Buffer.byteLength(JSON.stringify(ns));
     const groups = [];
-    let bytes = DELTA_BYTES_MAX;
+    let bytes = most;
     for (const name of names) {
         const length = Buffer.byteLength(JSON.stringify(name)) + 1;
-        if (bytes + length > DELTA_BYTES_MAX || groups.at(-1).length === DELTA_CHANNELS_MAX) {
+        if (bytes + length > most || groups.at(-1).length === DELTA_CHANNELS_MAX) {
             groups.push([]);
             bytes = 0;
         }
