@@ -34,7 +34,7 @@ typedef struct agent_body_buffer_t {
      * request's pool. */
     apr_pool_t *pool;
     /* Its share of the child's budget, if pool is set; else NULL. */
-    agent_share_t *share;
+    agent_output_share_t *share;
 } agent_body_buffer_t;
 
 /* Returns how many bytes the body may have. */

@@ -132,8 +132,8 @@ static void init_statements(agent_supervisor_t *sv)
     agent_start_init(&sv->starts);
     sv->answer = (agent_answer_t){
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
-    sv->check = (agent_check_t){&sv->worker, &sv->runners, &sv->runs,
-                                &sv->schedule};
+    sv->check = (agent_lease_check_t){&sv->worker, &sv->runners, &sv->runs,
+                                      &sv->schedule};
     sv->save = (agent_save_t){.worker = &sv->worker,
                               .runners = &sv->runners,
                               .runs = &sv->runs,

@@ -56,7 +56,7 @@ typedef struct agent_supervisor_t {
     agent_database_t third;
     /* Statements. */
     agent_worker_t worker;
-    agent_check_t check;
+    agent_lease_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
     agent_answer_t answer;

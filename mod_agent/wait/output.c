@@ -52,7 +52,7 @@ struct agent_output_t {
     /* Size of held when it was last counted. */
     apr_size_t counted;
     /* Counts held, or kept if that is more. */
-    agent_share_t *share;
+    agent_output_share_t *share;
 };
 
 static ap_filter_rec_t *filter_record;

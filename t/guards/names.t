@@ -32,6 +32,13 @@ for my $type (keys %types) {
     }
 }
 is shared(\%types), '', 'the headers of a module define a type once';
+my %bodies;
+for my $file (source_files(qr{\Amod_\w+/.*\.[ch]\z})) {
+    my ($module) = $file =~ m{\A(\w+)/};
+    my $text = ${ without_comments($file) };
+    $bodies{"$module: $1"}{$file} = 1 while $text =~ /^(?:typedef\s+)?(?:struct|union)\s+((?:agent|rlr|runner|ctl)_\w+_t)\s*\{/mg;
+}
+is shared(\%bodies), '', 'a module has one struct of a name, in all its files';
 is shared(\%prefixes), '', 'two headers do not share the prefix of their functions';
 
 done_testing;

@@ -28,7 +28,7 @@ typedef struct clients_t {
     int sockets[CLIENTS][2];
     agent_client_socket_t *copies[CLIENTS];
     int dropped[CLIENTS];
-    agent_share_t *shares[CLIENTS];
+    agent_output_share_t *shares[CLIENTS];
 } clients_t;
 
 static void drop(void *baton)

@@ -12,7 +12,7 @@ enum { COL_RUN, COL_EPOCH, COL_OUTCOME };
 
 static apr_time_t due_check(void *part)
 {
-    const agent_check_t *check = part;
+    const agent_lease_check_t *check = part;
 
     return agent_worker_is_live(check->worker) && check->runs->leases.held > 0
         ? check->schedule->check_at
@@ -27,7 +27,7 @@ static const agent_statement_t check_leases = {
 static apr_status_t send_check(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
-    agent_check_t *check = part;
+    agent_lease_check_t *check = part;
     apr_pool_t *pool = database->scratch;
     const char *params[2];
     agent_buffer_t items;
@@ -56,7 +56,7 @@ static apr_status_t send_check(void *part, agent_database_t *database,
 }
 
 /* The lease that a row names, if it is still HELD and has a runner. */
-static agent_lease_t *find_held(const agent_check_t *check,
+static agent_lease_t *find_held(const agent_lease_check_t *check,
                                 const agent_db_result_t *result, int row)
 {
     agent_lease_key_t key = {
@@ -74,7 +74,7 @@ static agent_lease_t *find_held(const agent_check_t *check,
 
 static void receive_check(void *part, const agent_db_result_t *result)
 {
-    agent_check_t *check = part;
+    agent_lease_check_t *check = part;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
         agent_lease_t *lease = find_held(check, result, row);
@@ -93,7 +93,7 @@ static void receive_check(void *part, const agent_db_result_t *result)
 
 static void fail_check(void *part, agent_failure_t failure)
 {
-    agent_check_t *check = part;
+    agent_lease_check_t *check = part;
 
     check->schedule->check_at = agent_database_retry_at(check->runs->context,
                                                         failure);

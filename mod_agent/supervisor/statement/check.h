@@ -6,12 +6,12 @@
 #include "../runner/runs.h"
 #include "worker.h"
 
-typedef struct agent_check_t {
+typedef struct agent_lease_check_t {
     const agent_worker_t *worker;
     const agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_schedule_t *schedule;
-} agent_check_t;
+} agent_lease_check_t;
 
 extern const agent_operation_t agent_check_operation;
 
