@@ -130,8 +130,10 @@ static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
     request_t requests[3];
     int count;
 
-    start(requests, 2, queue, 1);
-    start(requests + 2, 1, queue, 2);
+    /* Of several clients, since one leaves slots to others. */
+    for (uint32_t i = 0; i < 3; i++) {
+        start(&requests[i], 1, queue, i);
+    }
     count = take_all(pending_requests, queue, 3);
     /* All wait: a further one does not. */
     assert_int_equal(rlr_queue_request(queue, other, ten, 9), RLR_QUEUE_BUSY);
