@@ -5,7 +5,7 @@
 #include "base/order.h"
 #include "runner/drain.h"
 #include "runner/exit.h"
-#include "runner/run_end.h"
+#include "runner/run/run_end.h"
 
 /* For the final writes to the database after a drain, at least; they may take
  * the rest of the drain time. */

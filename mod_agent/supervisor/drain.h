@@ -4,7 +4,7 @@
 #ifndef AGENT_SUPERVISOR_DRAIN_H
 #define AGENT_SUPERVISOR_DRAIN_H
 
-#include "runner/io.h"
+#include "runner/io/io.h"
 #include "statement/worker.h"
 #include "webhook/delivery.h"
 

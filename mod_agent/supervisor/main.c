@@ -18,10 +18,10 @@
 #include "runner/deadline.h"
 #include "runner/exit.h"
 #include "runner/idle.h"
-#include "runner/io.h"
+#include "runner/io/io.h"
+#include "runner/pool/slots.h"
 #include "runner/quarantine.h"
 #include "runner/recycle.h"
-#include "runner/slots.h"
 #include "runner/watch.h"
 #include "webhook/loop.h"
 

@@ -8,8 +8,9 @@
 /* OBJECTS: runners/builtin/base/memory.c runners/builtin/base/problem.c */
 /* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/value.c */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c */
 /* Messages about runs: one that streams, one that reads its state, one that
  * waits for credit, and a call that reads its state. */
 #include "runner_serve.h"

@@ -8,13 +8,15 @@
 /* OBJECTS: runners/builtin/base/memory.c runners/builtin/base/problem.c */
 /* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/text.c */
 /* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/value.c */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
-/* OBJECTS: supervisor/runner/graphs.c supervisor/runner/protocol_make.c */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c */
+/* OBJECTS: supervisor/runner/pool/graphs.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_make.c */
 /* `hello`, and a run of the graph `agent`: what the runner reports of its
  * graphs is what the supervisor accepts. */
 #include "runner_serve.h"
-#include "supervisor/runner/graphs.h"
+#include "supervisor/runner/pool/graphs.h"
 
 #define MAX_GRAPHS 16
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
-/* OBJECTS: core/ */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c core/ */
 /* A line from a runner, which may be any program. */
 #include "fuzz.h"
 
 #include <string.h>
 
 #include "../../mod_agent/core/uuid.h"
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {

@@ -13,7 +13,7 @@
 #include "core/scan.h"
 #include "core/uuid.h"
 #include "runner_alone.h"
-#include "supervisor/runner/protocol.h"
+#include "supervisor/runner/protocol/protocol.h"
 
 typedef struct peer_run_t {
     agent_lease_key_t key;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
-/* OBJECTS: supervisor/runner/protocol_make.c supervisor/runner/graphs.c */
-/* OBJECTS: core/ */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_make.c */
+/* OBJECTS: supervisor/runner/pool/graphs.c core/ */
 /* The graphs that a runner reports in `ready`. */
 #include "fuzz.h"
 
 #include <string.h>
 
 #include "../../mod_agent/core/scan.h"
-#include "../../mod_agent/supervisor/runner/graphs.h"
+#include "../../mod_agent/supervisor/runner/pool/graphs.h"
 
 static agent_graph_table_t *make_table(apr_pool_t *pool)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c supervisor/lease/batch.c */
-/* OBJECTS: supervisor/lease/lease.c supervisor/statement/save_params.c */
-/* OBJECTS: supervisor/statement/save_channel.c supervisor/runner/channel.c */
-/* OBJECTS: db/column.c core/ */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c */
+/* OBJECTS: supervisor/lease/batch.c supervisor/lease/lease.c */
+/* OBJECTS: supervisor/statement/save_params.c */
+/* OBJECTS: supervisor/statement/save_channel.c */
+/* OBJECTS: supervisor/runner/protocol/channel.c db/column.c core/ */
 /* Output of a run, a line each, above all records of the graph library, and the
  * parameters of agent.save_batch for those accepted. */
 #include "fuzz.h"
@@ -15,7 +17,7 @@
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/supervisor/lease/batch.h"
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 #include "../../mod_agent/supervisor/statement/save_params.h"
 
 static apr_size_t length_of(agent_raw_t line, const char *name,

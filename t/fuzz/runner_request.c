@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
-/* OBJECTS: supervisor/runner/protocol_make.c supervisor/runner/request.c */
-/* OBJECTS: supervisor/runner/ack.c */
-/* OBJECTS: supervisor/lease/lease.c core/ */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_make.c */
+/* OBJECTS: supervisor/runner/run/runner_request.c */
+/* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c core/ */
 /*
  * Requests and records of a run, a line each, as a hostile runner may send
  * them. After each one the result has another part, records are committed or
@@ -15,8 +16,8 @@
 
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
-#include "../../mod_agent/supervisor/runner/ack.h"
-#include "../../mod_agent/supervisor/runner/request.h"
+#include "../../mod_agent/supervisor/runner/run/ack.h"
+#include "../../mod_agent/supervisor/runner/run/runner_request.h"
 
 #define CHECKPOINT "01890000-0000-7000-8000-00000000000c"
 #define PARTS      3

@@ -29,7 +29,7 @@ sub linked_with {
 
 sub is_linked {
     my ($source, $test) = @_;
-    return grep { $_ eq $source || $_ eq $source =~ s{[^/]+\z}{}r } linked_with($test);
+    return grep { $_ eq $source || m{/\z} && $source =~ /\A\Q$_\E/ } linked_with($test);
 }
 
 my (%sources, %scripts);

@@ -61,7 +61,7 @@ only_in('mod_dbd only in db/pool.c',
 # Those of graphs are public, and the secret of the limiter is compared with that of its own earlier segment.
 only_in('digests and secrets of keys are compared by agent_api_key_is_digest(), which t/unit/secret_branches.t checks',
     qr/\bCRYPTO_memcmp\s*\(|\b(?:memcmp|bcmp|strn?(?:case)?cmp|agent_raw_equals)\s*\([^;]*(?:\bdigest|secret\b)/,
-    qr{\Amod_agent/(?:core/api_key\.c|supervisor/runner/graphs\.c)\z|\Amod_ratelimit_regional/counter/carry\.c\z});
+    qr{\Amod_agent/(?:core/api_key\.c|supervisor/runner/pool/graphs\.c)\z|\Amod_ratelimit_regional/counter/carry\.c\z});
 only_in("mutexes only in core/lock.c, and where the signals of prefork cannot meet them or are held",
     qr/\bapr_thread_mutex_/, qr{\Amod_agent/(?:core/(?:lock|allocator)|db/pool)\.c\z});
 only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
@@ -127,8 +127,8 @@ my $supervisor = qr{\Amod_agent/supervisor/};
 only_in('supervisor: instance.h only in main.c and instance.c',
     qr{\A\s*#\s*include\s*"(?:\.\./)*instance\.h"}, qr{$supervisor(?:main|instance)\.c\z});
 only_in('supervisor: tables include neither run_end.h nor runs.h',
-    qr{\A\s*#\s*include\s*"(?:\.\./)*(?:runner/)?(?:run_end|runs)\.h"},
-    qr{\A(?!${supervisor}(?:base/|lease/|process/|runner/(?:runner|credit|log|protocol)\.))});
+    qr{\A\s*#\s*include\s*"[\w./]*\b(?:run_end|runs)\.h"},
+    qr{\A(?!${supervisor}(?:base/|lease/|process/|runner/(?:pool/|protocol/|io/log\.|run/(?:ack|credit|runner_request))))});
 # Its folders, and those that each may include.
 my %supervisor_may = (
     base      => [],
@@ -140,6 +140,21 @@ my %supervisor_may = (
 );
 is wrong_includes('mod_agent/supervisor', %supervisor_may), '',
     'supervisor: its folders depend on each other one way';
+
+# The folders of runner/ from top to bottom: its own files may include all of them, and
+# each those below it.
+my @rooms = qw(io run pool protocol);
+my %floor = map { $rooms[$_] => $_ } 0 .. $#rooms;
+my @climbing;
+for my $file (grep { m{${supervisor}runner/\w+/} } @c_files) {
+    my ($room) = $file =~ m{runner/(\w+)/};
+    for (numbered_lines(without_comments($file))) {
+        my ($number, $line) = @{$_};
+        next if $line !~ m{\A\s*#\s*include\s*"\.\./(?:(\w+)/)?\w+\.h"};
+        push @climbing, "$file:$number" if !defined $1 || ($floor{$1} // -1) <= $floor{$room};
+    }
+}
+is "@climbing", '', "a folder of the supervisor's runner/ uses those below it: @rooms";
 
 # The folders of the built-in runner from top to bottom; each may include those below it.
 my @runner = qw(run tool model message io base);

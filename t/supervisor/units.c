@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Parts of the supervisor that need neither a runner nor a database. */
 #include "../unit/check.h"
@@ -22,7 +20,7 @@
 
 #include "../../mod_agent/supervisor/instance.h"
 #include "../../mod_agent/supervisor/process/process.h"
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 
 #define RUN         "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID          "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""

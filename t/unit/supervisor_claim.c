@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* When runs that were requeued are claimed; see supervisor/statement/claim.h
  * and worker.h. */
@@ -12,7 +10,7 @@
 #include "../../mod_agent/db/connection.h"
 #include "../../mod_agent/supervisor/base/order.h"
 #include "../../mod_agent/supervisor/base/supervisor_config.h"
-#include "../../mod_agent/supervisor/runner/slots.h"
+#include "../../mod_agent/supervisor/runner/pool/slots.h"
 #include "../../mod_agent/supervisor/statement/claim.h"
 #include "../../mod_agent/supervisor/statement/release_runs.h"
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
-/* Flow control: when a run gets credit; see supervisor/runner/credit.h. */
+/* Flow control: when a run gets credit; see supervisor/runner/run/credit.h. */
 #include "supervisor_fixture.h"
 
-#include "../../mod_agent/supervisor/runner/io.h"
-#include "../../mod_agent/supervisor/runner/line.h"
-#include "../../mod_agent/supervisor/runner/run_end.h"
+#include "../../mod_agent/supervisor/runner/io/io.h"
+#include "../../mod_agent/supervisor/runner/io/line.h"
+#include "../../mod_agent/supervisor/runner/run/run_end.h"
 
 static int count_go(const fixture_t *fixture)
 {

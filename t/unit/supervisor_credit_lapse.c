@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
-/* Credit that runs do not use; see supervisor/runner/credit.h. */
+/* Credit that runs do not use; see supervisor/runner/run/credit.h. */
 #include "supervisor_fixture.h"
 
 /* Steps each second. */

@@ -11,8 +11,8 @@
 
 #include "../../mod_agent/supervisor/lease/batch_move.h"
 #include "../../mod_agent/supervisor/lease/batch_split.h"
-#include "../../mod_agent/supervisor/runner/io.h"
-#include "../../mod_agent/supervisor/runner/runs.h"
+#include "../../mod_agent/supervisor/runner/io/io.h"
+#include "../../mod_agent/supervisor/runner/run/runs.h"
 
 /* Bytes of a long line. */
 #define BIG ((apr_size_t)8 * 1024 * 1024)

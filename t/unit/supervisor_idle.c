@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* When the runners of a pool without work end, and which graphs are asked for
  * from then on; see supervisor/runner/idle.h. */
 #include "check.h"
 
 #include "../../mod_agent/supervisor/runner/idle.h"
-#include "../../mod_agent/supervisor/runner/runs.h"
+#include "../../mod_agent/supervisor/runner/run/runs.h"
 
 #define NOW       apr_time_from_sec(1000)
 #define IDLE_TIME apr_time_from_sec(10)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
-/* Which pipes of which runners the loop waits for; see supervisor/runner/io.h.
+/* Which pipes of which runners the loop waits for; see
+ * supervisor/runner/io/io.h.
  */
 #include "supervisor_fixture.h"
 
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "../../mod_agent/supervisor/process/process.h"
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 
 /* More than a pipe holds. */
 #define LONG_INPUT ((apr_size_t)2 * 1024 * 1024)

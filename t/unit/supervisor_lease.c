@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* The table of leases; see supervisor/lease/lease.h. */
 #include "supervisor_fixture.h"

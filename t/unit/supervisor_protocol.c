@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c */
-/* OBJECTS: core/ */
-/* Lines from runners; see supervisor/runner/protocol.h. The other types are in
- * t/supervisor/units.c. */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c core/ */
+/* Lines from runners; see supervisor/runner/protocol/protocol.h. The other
+ * types are in t/supervisor/units.c. */
 #include "check.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""

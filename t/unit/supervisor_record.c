@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
-/* OBJECTS: supervisor/runner/protocol_record.c core/ */
-/* Records of the graph library; see supervisor/runner/protocol.h. */
+/* OBJECTS: supervisor/runner/protocol/protocol.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol/protocol_record.c core/ */
+/* Records of the graph library; see supervisor/runner/protocol/protocol.h. */
 #include "check.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/runner/protocol/protocol.h"
 
 #define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
 #define ID  "\"01890000-0000-7000-8000-000000000001\""

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
-/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
-/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
-/* Requests of runs and their replies; see supervisor/runner/request.h. */
+/* Requests of runs and their replies; see
+ * supervisor/runner/run/runner_request.h. */
 #include "supervisor_fixture.h"
 
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
-#include "../../mod_agent/supervisor/runner/ack.h"
-#include "../../mod_agent/supervisor/runner/run_end.h"
+#include "../../mod_agent/supervisor/runner/run/ack.h"
+#include "../../mod_agent/supervisor/runner/run/run_end.h"
 #include "../../mod_agent/supervisor/statement/start.h"
 
 #define CHECKPOINT "01890000-0000-7000-8000-00000000000c"

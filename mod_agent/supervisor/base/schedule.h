@@ -25,7 +25,7 @@ typedef struct agent_schedule_t {
 #define AGENT_SCHEDULE_WEBHOOK_PAUSE apr_time_from_msec(100)
 
 /* Runs of any deployment may have become ready: claim now, of all pools. For
- * those of one, see runner/pool.h. */
+ * those of one, see runner/pool/pool.h. */
 static inline void agent_schedule_claim(agent_schedule_t *schedule)
 {
     schedule->claim_at = schedule->context->now;

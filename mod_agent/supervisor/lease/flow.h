@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * State of flow control: of a run, and of the runs of one runner. Bytes of
- * lines include their newlines. ../runner/credit.h decides.
+ * lines include their newlines. ../runner/run/credit.h decides.
  */
 #ifndef AGENT_SUPERVISOR_FLOW_H
 #define AGENT_SUPERVISOR_FLOW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of leases: the runs this worker holds. A lease has two sides that
  * end independently: the database's (its end is committed, or it is released or
- * lost) and the runner's (it sends `end` or dies). ../runner/run_end.h ends
+ * lost) and the runner's (it sends `end` or dies). ../runner/run/run_end.h ends
  * them. */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
@@ -68,7 +68,7 @@ struct agent_lease_t {
     int attempt;
     bool is_call;    /* it has no events */
     bool is_reading; /* a call whose only output is its end, with a value */
-    int graph;       /* its number (runner/graphs.h) */
+    int graph;       /* its number (runner/pool/graphs.h) */
     /* Length of its start line, first an estimate; failed compositions. */
     apr_size_t start_bytes;
     int start_failures;

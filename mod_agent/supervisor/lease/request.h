@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request of a run and the replies that it waits for, members of its lease.
- * ../runner/request.h keeps the queue, ../statement/answer.c answers;
- * ../runner/ack.h replies to records.
+ * ../runner/run/runner_request.h keeps the queue, ../statement/answer.c
+ * answers;
+ * ../runner/run/ack.h replies to records.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_REQUEST_H
 #define AGENT_SUPERVISOR_LEASE_REQUEST_H

@@ -3,8 +3,8 @@
 #include "deadline.h"
 
 #include "drain.h"
-#include "run_end.h"
-#include "runs.h"
+#include "run/run_end.h"
+#include "run/runs.h"
 
 /* grace_at has passed: ends the run without its runner, which is replaced. */
 static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)

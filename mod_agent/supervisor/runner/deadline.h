@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_DEADLINE_H
 #define AGENT_SUPERVISOR_RUNNER_DEADLINE_H
 
-#include "runner.h"
+#include "pool/runner.h"
 
 /* Called each second: cancels runs whose time limit has passed, and replaces
  * runners that did not end a run within cancel_grace. That time starts again

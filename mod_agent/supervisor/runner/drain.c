@@ -2,9 +2,9 @@
 /* Drains runners; see drain.h. */
 #include "drain.h"
 
-#include "protocol.h"
-#include "run_end.h"
-#include "runs.h"
+#include "protocol/protocol.h"
+#include "run/run_end.h"
+#include "run/runs.h"
 
 static void begin_drain(agent_runs_t *runs, agent_runner_t *runner,
                         apr_time_t limit_at)

@@ -4,7 +4,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_DRAIN_H
 #define AGENT_SUPERVISOR_RUNNER_DRAIN_H
 
-#include "runner.h"
+#include "pool/runner.h"
 
 /* Drains the runner; it is killed when its runs have ended, or after
  * drain_grace. */

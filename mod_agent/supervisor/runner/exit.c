@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 
-#include "io.h"
-#include "run_end.h"
-#include "runs.h"
+#include "io/io.h"
+#include "run/run_end.h"
+#include "run/runs.h"
 
 /* A runner that ends sooner has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)

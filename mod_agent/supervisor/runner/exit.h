@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_EXIT_H
 #define AGENT_SUPERVISOR_RUNNER_EXIT_H
 
-#include "io.h"
+#include "io/io.h"
 
 /* Handles all updates of the spawner: runners that were started, were refused
  * or have ended. Returns false when the spawner itself has ended. */

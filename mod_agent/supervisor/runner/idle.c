@@ -3,7 +3,7 @@
 #include "idle.h"
 
 #include "drain.h"
-#include "runs.h"
+#include "run/runs.h"
 
 /* Whether it is an ordinary runner that has reported graphs. */
 static bool is_ready(const agent_runner_t *runner)
@@ -113,12 +113,4 @@ void agent_runner_tick_idle(const agent_runner_table_t *table,
             tick_pool(table, runs, pool);
         }
     }
-}
-
-void agent_pool_wake(agent_runner_pool_t *pool, apr_time_t now)
-{
-    agent_graphs_release(pool->idle_set);
-    pool->idle_set = NULL;
-    pool->idle_since = now;
-    agent_pool_miss_runner(pool);
 }

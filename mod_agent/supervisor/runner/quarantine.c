@@ -3,9 +3,9 @@
 #include "quarantine.h"
 
 #include "drain.h"
-#include "run_end.h"
-#include "runs.h"
-#include "slots.h"
+#include "pool/slots.h"
+#include "run/run_end.h"
+#include "run/runs.h"
 
 /* One of this many quarantine runners of a pool may be drained. */
 #define SHARE_DRAINING 4

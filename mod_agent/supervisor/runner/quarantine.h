@@ -8,7 +8,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_QUARANTINE_H
 #define AGENT_SUPERVISOR_RUNNER_QUARANTINE_H
 
-#include "runner.h"
+#include "pool/runner.h"
 
 /* Called each second. Where a pool's quarantine runners are all taken, the runs
  * of up to a quarter of them, which have passed, are asked to stop at a

@@ -4,7 +4,6 @@
 #include "recycle.h"
 
 #include "../process/process.h"
-#include "idle.h"
 #include "drain.h"
 #include "watch.h"
 

@@ -7,7 +7,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_RECYCLE_H
 #define AGENT_SUPERVISOR_RUNNER_RECYCLE_H
 
-#include "runner.h"
+#include "pool/runner.h"
 
 /* Called each second. Quarantine runners are left out: they end when they are
  * idle. */

@@ -7,8 +7,8 @@
 #include "../../core/sanitizer.h"
 #include "../process/process.h"
 #include "exit.h"
-#include "log.h"
-#include "protocol.h"
+#include "io/log.h"
+#include "protocol/protocol.h"
 
 /* A build with a sanitizer may use this many times as much memory. */
 #define SANITIZER_FACTOR 4

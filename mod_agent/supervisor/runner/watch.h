@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_WATCH_H
 #define AGENT_SUPERVISOR_RUNNER_WATCH_H
 
-#include "runner.h"
+#include "pool/runner.h"
 
 /* Called each second. Kills a runner that did not become ready, answer a ping
  * or end in time; that takes too much memory; that drains and has no runs

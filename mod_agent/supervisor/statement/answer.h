@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers requests of runs (../runner/request.h): parts of the state from which
- * a run starts, records of the graph library, items of the store. One part a
- * statement, over the second connection: its other statements have their turns
- * between two parts.
+ * Answers requests of runs (../runner/run/runner_request.h): parts of the state
+ * from which a run starts, records of the graph library, items of the store.
+ * One part a statement, over the second connection: its other statements have
+ * their turns between two parts.
  */
 #ifndef AGENT_SUPERVISOR_ANSWER_H
 #define AGENT_SUPERVISOR_ANSWER_H
 
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "start.h"
 #include "worker.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../runner/run_end.h"
+#include "../runner/run/run_end.h"
 
 #define INTERVAL apr_time_from_sec(1)
 

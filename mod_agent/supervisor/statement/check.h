@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_CHECK_H
 #define AGENT_SUPERVISOR_CHECK_H
 
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "worker.h"
 
 typedef struct agent_lease_check_t {

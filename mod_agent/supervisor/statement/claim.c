@@ -7,9 +7,8 @@
 #include <apr_strings.h>
 
 #include "../base/order.h"
-#include "../runner/idle.h"
-#include "../runner/run_end.h"
-#include "../runner/slots.h"
+#include "../runner/pool/slots.h"
+#include "../runner/run/run_end.h"
 #include "start.h"
 
 #define MAX_CLAIM 50

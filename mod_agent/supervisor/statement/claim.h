@@ -4,21 +4,21 @@
 #define AGENT_SUPERVISOR_CLAIM_H
 
 #include "../base/adaptive_limit.h"
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "worker.h"
 
 /* Between two claims that nothing requested, up to 20 % sooner or later. */
 #define AGENT_CLAIM_INTERVAL apr_time_from_sec(1)
 
-/* Asked for of a pool that has no runners (runner/idle.h), in place of a number
- * of runs: whether it has a ready one. */
+/* Asked for of a pool that has no runners (../runner/idle.h), in place of a
+ * number of runs: whether it has a ready one. */
 #define AGENT_CLAIM_ONLY_ASK (-1)
 
 /* A statement asks for runs of all pools, of each for those of one set of
- * graphs (runner/pool.h), and for as many as that set has free slots: so runs
- * of a pool take no slots of another one. Rows well below the highest ready_seq
- * that a claim of their graph returned are only searched each second, since a
- * claim has to skip dead index entries there. */
+ * graphs (runner/pool/pool.h), and for as many as that set has free slots: so
+ * runs of a pool take no slots of another one. Rows well below the highest
+ * ready_seq that a claim of their graph returned are only searched each second,
+ * since a claim has to skip dead index entries there. */
 typedef struct agent_claim_t {
     agent_context_t *context;
     agent_worker_t *worker;

@@ -3,8 +3,7 @@
 #include "claim.h"
 
 #include "../base/order.h"
-#include "../runner/idle.h"
-#include "../runner/slots.h"
+#include "../runner/pool/slots.h"
 
 /* ---- when ---- */
 

@@ -5,7 +5,7 @@
 #ifndef AGENT_SUPERVISOR_FAILING_H
 #define AGENT_SUPERVISOR_FAILING_H
 
-#include "../runner/runner.h"
+#include "../runner/pool/runner.h"
 #include "worker.h"
 
 typedef struct agent_failing_t {

@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "../runner/run_end.h"
+#include "../runner/run/run_end.h"
 #include "fail_run.h"
 
 /* After this many failures alone a run ends in error. */

@@ -4,7 +4,7 @@
 #ifndef AGENT_SUPERVISOR_RELEASE_RUNS_H
 #define AGENT_SUPERVISOR_RELEASE_RUNS_H
 
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "notify.h"
 #include "worker.h"
 

@@ -11,8 +11,8 @@
 #include "../lease/batch_move.h"
 #include "../lease/batch_split.h"
 #include "../lease/fair_queue.h"
-#include "../runner/ack.h"
-#include "../runner/run_end.h"
+#include "../runner/run/ack.h"
+#include "../runner/run/run_end.h"
 #include "save_limit.h"
 #include "save_params.h"
 

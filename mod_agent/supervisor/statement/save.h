@@ -4,7 +4,7 @@
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "notify.h"
 #include "worker.h"
 

@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_SAVE_GRAPHS_H
 #define AGENT_SUPERVISOR_SAVE_GRAPHS_H
 
-#include "../runner/runner.h"
+#include "../runner/pool/runner.h"
 #include "worker.h"
 
 typedef struct agent_save_graphs_t {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lines of a batch as columns; see save_params.h. Each line was checked
- * when it was read (../runner/protocol.c): its members are found again, and
- * passed on as they are. The server parses nothing but the JSON that it stores
- * as such.
+ * when it was read (../runner/protocol/protocol.c): its members are found
+ * again, and passed on as they are. The server parses nothing but the JSON that
+ * it stores as such.
  */
 #include "save_private.h"
 
 #include <string.h>
 
-#include "../runner/protocol_private.h"
+#include "../runner/protocol/protocol_private.h"
 
 /* Of agent.most_channels(). With one more the database refuses the checkpoint:
  * by their number, or else because that one has no kind. */

@@ -4,7 +4,7 @@
 #ifndef AGENT_SUPERVISOR_SAVE_PRIVATE_H
 #define AGENT_SUPERVISOR_SAVE_PRIVATE_H
 
-#include "../runner/channel.h"
+#include "../runner/protocol/channel.h"
 #include "save_params.h"
 
 /* In the order of the function's parameters, after the worker. */

@@ -7,8 +7,8 @@
 #include <apr_strings.h>
 
 #include "../../core/raw.h"
-#include "../runner/protocol.h"
-#include "../runner/run_end.h"
+#include "../runner/protocol/protocol.h"
+#include "../runner/run/run_end.h"
 #include "start_check.h"
 
 #define MAX_STARTS 50

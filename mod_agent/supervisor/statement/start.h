@@ -9,7 +9,7 @@
 #define AGENT_SUPERVISOR_START_H
 
 #include "../base/adaptive_limit.h"
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "worker.h"
 
 /* Bytes that a claim composes while it holds its locks. */

@@ -6,8 +6,8 @@
 
 #include "../../core/raw.h"
 #include "../../core/scan.h"
-#include "../runner/protocol.h"
-#include "../runner/run_end.h"
+#include "../runner/protocol/protocol.h"
+#include "../runner/run/run_end.h"
 #include "start.h"
 
 static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *error,

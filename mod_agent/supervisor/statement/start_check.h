@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_START_CHECK_H
 #define AGENT_SUPERVISOR_START_CHECK_H
 
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 
 /*
  * Whether a runner can be given a line of `length` bytes; false: its run ends

@@ -8,7 +8,7 @@
 #include <apr_strings.h>
 
 #include "../runner/exit.h"
-#include "../runner/run_end.h"
+#include "../runner/run/run_end.h"
 
 #define SWEEP_AFTER_CONNECT apr_time_from_sec(10)
 #define SWEEP_RETRY         apr_time_from_sec(1)

@@ -14,7 +14,7 @@
 #include "../base/adaptive_limit.h"
 #include "../base/schedule.h"
 #include "../process/process.h"
-#include "../runner/runs.h"
+#include "../runner/run/runs.h"
 #include "fail_run.h"
 #include "notify.h"
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graphs of a pool: which runners execute which, and reports of runners
+ * about them that are not stored yet.
+ *
+ * Takes AGENT_GRAPH_REPORT_MAX bytes for each graph of the configuration at
+ * most, whatever runners report.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_GRAPHS_H
+#define AGENT_SUPERVISOR_RUNNER_GRAPHS_H
+
+#include <stdbool.h>
+
+#include <apr_sha1.h>
+
+#include "../../../core/buffer.h"
+#include "../../../core/raw.h"
+#include "../../../core/uuid.h"
+#include "../../base/context.h"
+#include "../protocol/protocol.h"
+
+/* The longest report about one graph. */
+#define AGENT_GRAPH_REPORT_MAX ((apr_size_t)1024 * 1024)
+
+/* A graph of the configuration. */
+typedef struct agent_reported_graph_t {
+    /* Borrowed from the configuration; its key in hello. */
+    const char *name;
+    /* Id of its system assistant. */
+    char assistant_id[AGENT_UUID_SIZE];
+    /* The last report: a hash of it, and its text, an element of save_graphs'
+     * array, until it is stored. */
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    agent_buffer_t report;
+    /* The statement in flight has the report. */
+    bool is_sent;
+    /* A runner has ended while it imported the graph, and none was ready since;
+     * a later one did so too: the error of the graph, JSON text, or NULL. */
+    bool is_quarantined;
+    const char *failure;
+    /* For statement/claim.h: the highest ready_seq that a claim returned. */
+    apr_int64_t max_ready_seq;
+} agent_reported_graph_t;
+
+/* A set of graphs that runners reported. */
+typedef struct agent_graph_set_t {
+    /* One for each graph of the pool, and how many are true. */
+    bool *has;
+    int count;
+    /* Runners that reported it and have not been freed. */
+    int users;
+    /* For claim.h: a claim is due; when all rows are searched next. */
+    bool is_due;
+    apr_time_t full_scan_at;
+} agent_graph_set_t;
+
+typedef struct agent_graph_table_t {
+    agent_context_t *context;
+    /* Id of the deployment; "" until this worker is registered. */
+    char deployment_id[AGENT_UUID_SIZE];
+    agent_reported_graph_t *graphs;
+    int count;
+    /* Sets that runners have, or had: set_count of at most set_max, which is
+     * more than the pool can have runners at once. */
+    agent_graph_set_t *sets;
+    int set_count;
+    int set_max;
+} agent_graph_table_t;
+
+void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
+                       const agent_pool_config_t *config);
+
+/* Returns the number of the graph of that name; -1 if there is none. */
+int agent_graphs_find(const agent_graph_table_t *table, const char *name);
+/* The same of the key of a member, whose escapes count as what they mean. */
+int agent_graphs_find_member(const agent_graph_table_t *table,
+                             const agent_member_t *member);
+
+/*
+ * Takes the graphs of a `ready` line. *set: those that the runner can execute;
+ * the caller releases it with agent_graphs_release(). A report that differs
+ * from the last one about its graph is kept until it is stored. Returns NULL if
+ * the line is valid, else the reason, a constant; then nothing is changed.
+ */
+const char *agent_graphs_take(agent_graph_table_t *table,
+                              agent_graph_set_t **set,
+                              const agent_line_t *line);
+
+/* Returns the set of these graphs, an element for each graph of the pool; the
+ * caller releases it with agent_graphs_release(). */
+agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
+                                         const bool *has);
+
+/*
+ * A runner has ended while it imported the graph; reason: why it did. The first
+ * time the graph is blamed. If that was known to the runner (is_warned: it
+ * imported one graph after another), the graph has failed, and later runners
+ * are told not to import it: until the supervisor starts again, since nothing
+ * else tells that the graph has changed. Returns whether it has failed now.
+ */
+bool agent_graphs_blame(const agent_graph_table_t *table,
+                        agent_reported_graph_t *graph, bool is_warned,
+                        const char *reason);
+/* A runner is ready: no graph is blamed. */
+void agent_graphs_clear(const agent_graph_table_t *table);
+
+/* Returns the graphs that have failed with their errors, as a JSON object in
+ * pool; NULL: none has, and none is blamed. */
+const char *agent_graphs_print_failed(const agent_graph_table_t *table,
+                                      apr_pool_t *pool);
+
+/* Whether a report waits to be stored that is not in the statement in flight.
+ */
+bool agent_graphs_have_reports(const agent_graph_table_t *table);
+
+/* Reports of runners are kept from now on even if they are the same as before:
+ * the database may have been replaced by an older one. */
+void agent_graphs_forget_reports(const agent_graph_table_t *table);
+
+/* set may be NULL. */
+void agent_graphs_release(agent_graph_set_t *set);
+
+#endif
