@@ -159,15 +159,15 @@ static void init_rest(agent_supervisor_t *sv)
                                     .deliveries = &sv->deliveries,
                                     .worker = &sv->worker,
                                     .schedule = &sv->schedule};
-    sv->drain = (agent_drain_t){.context = context,
-                                .io = &sv->io,
-                                .runs = &sv->runs,
-                                .worker = &sv->worker,
-                                .webhooks = &sv->deliveries,
-                                .notify = &sv->notify,
-                                .database = &sv->database,
-                                .second = &sv->second,
-                                .third = &sv->third};
+    sv->shutdown = (agent_shutdown_t){.context = context,
+                                      .io = &sv->io,
+                                      .runs = &sv->runs,
+                                      .worker = &sv->worker,
+                                      .webhooks = &sv->deliveries,
+                                      .notify = &sv->notify,
+                                      .database = &sv->database,
+                                      .second = &sv->second,
+                                      .third = &sv->third};
 }
 
 /* On the first connection each statement is bounded in rows and bytes, so that
@@ -204,8 +204,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(&sv->third, &agent_dedicated_batch_operation, &sv->save);
 }
 
-agent_supervisor_t *agent_supervisor_make(
-    const agent_supervisor_config_t *config)
+agent_supervisor_t *agent_instance_make(const agent_supervisor_config_t *config)
 {
     agent_context_t *context = make_context(config);
     agent_supervisor_t *sv = apr_pcalloc(context->pool, sizeof(*sv));

@@ -9,10 +9,10 @@
 #include "base/context.h"
 #include "base/poll.h"
 #include "base/schedule.h"
-#include "drain.h"
 #include "runner/io/io.h"
 #include "runner/pool/runner.h"
 #include "runner/run/runs.h"
+#include "shutdown.h"
 #include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
@@ -42,7 +42,7 @@ typedef struct agent_supervisor_t {
     agent_poll_watch_t life;
     agent_poll_watch_t wake;
     agent_poll_watch_t updates;
-    agent_drain_t drain;
+    agent_shutdown_t shutdown;
     /* Tables. */
     agent_schedule_t schedule;
     agent_runner_table_t runners;
@@ -70,7 +70,7 @@ typedef struct agent_supervisor_t {
 } agent_supervisor_t;
 
 /* Makes all parts, in a new pool (context->pool). Starts nothing. */
-agent_supervisor_t *agent_supervisor_make(
+agent_supervisor_t *agent_instance_make(
     const agent_supervisor_config_t *config);
 
 #endif

@@ -93,10 +93,10 @@ static void on_signal(void *part, void *item)
 
     while (read(sv->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGUSR1) {
-            agent_drain_begin(&sv->drain);
+            agent_shutdown_drain(&sv->shutdown);
         }
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
-            agent_drain_stop(&sv->drain, TERM_TIMEOUT, "a signal");
+            agent_shutdown_stop(&sv->shutdown, TERM_TIMEOUT, "a signal");
         }
         /* Ignored: SIGHUP, which a restart sends to the whole group of httpd
          * (the parent sends SIGUSR1), and SIGCHLD (the spawner's socket reports
@@ -167,7 +167,7 @@ static void stop_orphaned(agent_supervisor_t *sv)
 {
     sv->is_parent_lost = true;
     agent_poll_set(&sv->poll, &sv->life, 0);
-    agent_drain_stop(&sv->drain, ORPHAN_TIMEOUT, "the parent has ended");
+    agent_shutdown_stop(&sv->shutdown, ORPHAN_TIMEOUT, "the parent has ended");
 }
 
 static void on_life(void *part, void *item)
@@ -200,7 +200,8 @@ static void lose_spawner(agent_supervisor_t *sv)
         sv->exit_code = 1;
     }
     agent_poll_set(&sv->poll, &sv->updates, 0);
-    agent_drain_stop(&sv->drain, SPAWNER_TIMEOUT, "the spawner has ended");
+    agent_shutdown_stop(&sv->shutdown, SPAWNER_TIMEOUT,
+                        "the spawner has ended");
 }
 
 static void on_spawner(void *part, void *item)
@@ -240,8 +241,8 @@ static void watch_process(agent_supervisor_t *sv)
                            "the kernel refuses to watch a descriptor: this "
                            "supervisor ends, to be started again");
         sv->exit_code = 1;
-        agent_drain_stop(&sv->drain, SPAWNER_TIMEOUT,
-                         "a descriptor cannot be watched");
+        agent_shutdown_stop(&sv->shutdown, SPAWNER_TIMEOUT,
+                            "a descriptor cannot be watched");
     }
 }
 
@@ -275,12 +276,12 @@ static void iterate(agent_supervisor_t *sv)
     until = agent_earlier(
         until, agent_earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
     until = agent_earlier(until, agent_slots_replenish(&sv->runners));
-    until = agent_earlier(until, agent_webhook_step(&sv->deliveries));
+    until = agent_earlier(until, agent_webhook_loop_step(&sv->deliveries));
     until = agent_earlier(until, agent_batch_step(&sv->runs.batches));
     until = agent_earlier(until, agent_database_step(&sv->database));
     until = agent_earlier(until, agent_database_step(&sv->second));
     until = agent_earlier(until, agent_database_step(&sv->third));
-    until = agent_earlier(until, agent_drain_step(&sv->drain));
+    until = agent_earlier(until, agent_shutdown_step(&sv->shutdown));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
         return;
@@ -295,7 +296,7 @@ static void iterate(agent_supervisor_t *sv)
 
 int agent_supervisor_main(const agent_supervisor_config_t *config)
 {
-    agent_supervisor_t *sv = agent_supervisor_make(config);
+    agent_supervisor_t *sv = agent_instance_make(config);
     int status = prepare_process(sv);
 
     if (status == 0) {
@@ -307,7 +308,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
         while (sv->context->mode != AGENT_MODE_DONE) {
             iterate(sv);
         }
-        agent_webhook_close(&sv->deliveries);
+        agent_webhook_loop_close(&sv->deliveries);
         agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->second, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->third, AGENT_FAILURE_RETRY);

@@ -13,9 +13,9 @@
 #include "../../core/uuid.h"
 #include "../base/context.h"
 #include "../base/ring.h"
-#include "flow.h"
+#include "credit_state.h"
 #include "pace.h"
-#include "request.h"
+#include "runner_request_state.h"
 
 #define AGENT_SHARED_BY_ANY (-1) /* a value of next_max_shared */
 /* A run under one lease. */

@@ -18,7 +18,7 @@ void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner);
  * it was replaced before; logs that. */
 void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner);
 
-/* The same for all runners, without a time limit: agent_drain_t has it. */
+/* The same for all runners, without a time limit: agent_shutdown_t has it. */
 void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 
 #include "../base/poll.h"
-#include "request.h"
+#include "webhook_request.h"
 
 /* Connections kept for the next delivery to the same receiver. */
 #define KEPT_CONNECTIONS 16L
@@ -176,7 +176,7 @@ static bool add_to_multi(agent_delivery_t *delivery)
     return true;
 }
 
-void agent_webhook_send(agent_delivery_t *delivery)
+void agent_webhook_loop_send(agent_delivery_t *delivery)
 {
     agent_webhook_response_t response = {0};
 
@@ -191,7 +191,7 @@ void agent_webhook_send(agent_delivery_t *delivery)
     agent_delivery_end(delivery, &response);
 }
 
-void agent_webhook_close(agent_delivery_table_t *table)
+void agent_webhook_loop_close(agent_delivery_table_t *table)
 {
     agent_delivery_abort(table);
     if (table->multi != NULL) {
@@ -229,7 +229,7 @@ static void end_unwatched(agent_delivery_table_t *table)
     }
 }
 
-apr_time_t agent_webhook_step(agent_delivery_table_t *table)
+apr_time_t agent_webhook_loop_step(agent_delivery_table_t *table)
 {
     if (APR_RING_EMPTY(&table->sending, agent_delivery_t, link)) {
         return AGENT_CLOCK_NEVER;

@@ -10,12 +10,12 @@
 
 /* Starts to send a delivery of the table. When its URL is not permitted or
  * libcurl fails, the delivery ends at once. */
-void agent_webhook_send(agent_delivery_t *delivery);
+void agent_webhook_loop_send(agent_delivery_t *delivery);
 
 /* Calls libcurl if its timer is due; returns when to call this again. */
-apr_time_t agent_webhook_step(agent_delivery_table_t *table);
+apr_time_t agent_webhook_loop_step(agent_delivery_table_t *table);
 
 /* Aborts the deliveries that are being sent, and frees libcurl. */
-void agent_webhook_close(agent_delivery_table_t *table);
+void agent_webhook_loop_close(agent_delivery_table_t *table);
 
 #endif

@@ -171,7 +171,7 @@ static void take_delivery(agent_delivery_table_t *table,
         return;
     }
     agent_delivery_add(delivery);
-    agent_webhook_send(delivery);
+    agent_webhook_loop_send(delivery);
 }
 
 static void receive_claim(void *part, const agent_db_result_t *result)

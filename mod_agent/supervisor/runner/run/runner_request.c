@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of runs; see request.h. */
+/* Requests of runs; see runner_request.h. */
 #include "runner_request.h"
 
 #include <string.h>

@@ -14,8 +14,8 @@
  * output are, until the reply, and never wait for the runner: with them a
  * runner that does not read would keep others from sending theirs.
  */
-#ifndef AGENT_SUPERVISOR_RUNNER_REQUEST_H
-#define AGENT_SUPERVISOR_RUNNER_REQUEST_H
+#ifndef AGENT_SUPERVISOR_RUN_RUNNER_REQUEST_H
+#define AGENT_SUPERVISOR_RUN_RUNNER_REQUEST_H
 
 #include "../../lease/backlog.h"
 #include "../../lease/lease.h"

@@ -5,8 +5,8 @@
  * answers;
  * ../runner/run/ack.h replies to records.
  */
-#ifndef AGENT_SUPERVISOR_LEASE_REQUEST_H
-#define AGENT_SUPERVISOR_LEASE_REQUEST_H
+#ifndef AGENT_SUPERVISOR_LEASE_RUNNER_REQUEST_STATE_H
+#define AGENT_SUPERVISOR_LEASE_RUNNER_REQUEST_STATE_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP request of one delivery. The URL comes from a client: open_socket()
- * in request.c checks each address before libcurl connects to it. No proxy, no
- * redirects; the body of the response is discarded.
+ * in webhook_request.c checks each address before libcurl connects to it. No
+ * proxy, no redirects; the body of the response is discarded.
  */
-#ifndef AGENT_SUPERVISOR_WEBHOOK_REQUEST_H
-#define AGENT_SUPERVISOR_WEBHOOK_REQUEST_H
+#ifndef AGENT_SUPERVISOR_WEBHOOK_WEBHOOK_REQUEST_H
+#define AGENT_SUPERVISOR_WEBHOOK_WEBHOOK_REQUEST_H
 
 #include "delivery.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP request of a delivery; see request.h. */
-#include "request.h"
+/* The HTTP request of a delivery; see webhook_request.h. */
+#include "webhook_request.h"
 
 #include <string.h>
 

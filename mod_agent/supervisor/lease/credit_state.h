@@ -3,8 +3,8 @@
  * State of flow control: of a run, and of the runs of one runner. Bytes of
  * lines include their newlines. ../runner/run/credit.h decides.
  */
-#ifndef AGENT_SUPERVISOR_FLOW_H
-#define AGENT_SUPERVISOR_FLOW_H
+#ifndef AGENT_SUPERVISOR_LEASE_CREDIT_STATE_H
+#define AGENT_SUPERVISOR_LEASE_CREDIT_STATE_H
 
 #include <stdbool.h>
 
