@@ -87,6 +87,25 @@ def test_messages():
     equal(names(open_ones.take(chunk(0, "x"), {}, ""))[:1], ["messages/metadata"], "messages: the oldest is forgotten")
 
 
+def test_ends_of_messages():
+    open_ones = messages.Messages()
+
+    def begin(number):
+        meta = {"langgraph_checkpoint_ns": f"inner:1|m{number}:2"}
+        for text in ("x" * 40_000, "y"):
+            list(open_ones.take(chunk(number, text), meta, "|inner:1"))
+
+    begin(0)
+    (name, [whole]), = open_ones.end_task("inner:1|m0:2", False)
+    equal([name, whole.content[-2:]], ["messages/complete|inner:1", "xy"], "messages: one is complete at the end of its task, in its namespace")
+    begin(1)
+    (name, [whole]), = open_ones.end_task("inner:1|m1:2", True)
+    equal([name, whole.content[-2:]], ["messages/partial|inner:1", "xy"], "messages: of a task that fails the rest is a part")
+    begin(2)
+    equal(names(open_ones.end()), ["messages/partial|inner:1"], "messages: of a task that has not ended too")
+    equal(names(open_ones.end()), [], "messages: none is open then")
+
+
 def test_graphs():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "counted.py")
@@ -245,6 +264,7 @@ test_log()
 test_cache()
 test_held()
 test_messages()
+test_ends_of_messages()
 test_graphs()
 asyncio.run(test_output())
 test_checkpoints()

@@ -41,9 +41,9 @@ in_all_versions(sub {
         my $bytes = 0;
         $bytes += length $_->{' text'} for lines_of('event', @lines);
         cmp_ok $bytes, '<', 150 * length $words, "messages: bytes are linear in the length of a message, $kind";
-        my $last = (events_of('messages/partial', @lines))[-1][0];
+        my $last = (events_of('messages/complete', @lines))[-1][0];
         is $kind eq 'text' ? $last->{content} : ($last->{invalid_tool_calls}[0] // $last->{tool_calls}[0])->{args}, $words,
-            "messages: the last one is whole at the end of the node, $kind";
+            "messages: one that the node drops is complete at the end, $kind";
     }
 
     # The newest library copies `model` of configurable into the metadata, the oldest each string.

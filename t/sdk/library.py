@@ -2,7 +2,7 @@
 """The features of the libraries of both languages, through the API: the graphs `features` of `library/`."""
 
 import base64
-from collections import Counter
+import re
 
 from languages import client, each, goto_of, modes, notes, stream
 from tap import kinds, new_thread, of_kind, say
@@ -36,12 +36,23 @@ async def _(t, graph):
     t.equal([list(update) for update in of_kind(parts, "updates")], [["inner"], ["count"]], "an update for each node")
 
 
+def message_form(part):
+    """An event of the mode `messages`, without ids: its name, and the node of metadata or the message."""
+    name = re.sub(r":[0-9a-f-]+", "", part.event)
+    if "metadata" in name:
+        return [name, *(one["metadata"]["langgraph_node"] for one in part.data.values())]
+    return [name, *((one["type"], one["content"]) for one in part.data)]
+
+
 @each("streams of messages and events")
 async def _(t, graph):
     parts = await stream(graph("stream"), input=say("Look!"), stream_mode=["messages", "events"], stream_subgraphs=True)
-    names = Counter(part.event.partition("|")[0] for part in parts)
-    t.ok(names["messages/metadata"] and names["messages/partial"] and names["messages/complete"],
-         "messages as they come, and complete", names)
+    growing = ["It", "It ", "It is", "It is ", "It is empty."]
+    t.equal([message_form(part) for part in parts if part.event.startswith("messages")], [
+        ["messages/metadata|inner", "choose"], ["messages/complete|inner", ("ai", "")],
+        ["messages/metadata|inner", "tools"], ["messages/complete|inner", ("tool", "the shelf is empty")],
+        ["messages/metadata|inner", "answer"], *(["messages/partial|inner", ("ai", text)] for text in growing),
+        ["messages/complete|inner", ("ai", "It is empty.")]], "messages as they come, and complete")
     events = {event["event"] for event in of_kind(parts, "events")}
     t.equal(of_kind(parts, "error"), [], "no error")
     t.ok({"on_chain_start", "on_chat_model_stream", "on_tool_start", "on_tool_end", "on_chain_end"} <= events,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream mode `messages`: each message so far, made of its chunks. It is sent when the chunks
-// have grown by 1/32, so that the bytes are linear in its length, not quadratic; what was left
-// out is sent at the end of its task, or with the state that has the message.
+// The stream mode `messages`: each message so far, made of its chunks, and complete at its end. A
+// part repeats what came before it. It is sent when the chunks have grown by 1/32, so that the
+// bytes are linear in the length of the message, not quadratic.
 import { render } from './jsontext.mjs';
 
 // Messages that may have more chunks; the oldest is forgotten.
@@ -9,6 +9,13 @@ const OPEN_MAX = 256;
 
 function isMessage(value) {
     return value !== null && typeof value === 'object' && typeof value.getType === 'function';
+}
+
+// The messages with an id of a task's result: its channels, with a message or some in each.
+function messagesOf(result) {
+    const values = Object.values(result ?? {}).flatMap((value) => value?.$writes ?? [value]);
+    const found = values.flat(2).filter((value) => isMessage(value) && value.id);
+    return new Map(found.map((message) => [message.id, message]));
 }
 
 function isChunk(value) {
@@ -31,8 +38,11 @@ class Open {
     #whole;
     // Chunks that the message does not have yet.
     #chunks = [];
+    // Whether its task has ended without an error.
+    hasEnded = false;
 
-    constructor(task) {
+    constructor(namespace, task) {
+        this.namespace = namespace;
         this.task = task;
     }
 
@@ -70,62 +80,74 @@ export class Messages {
     // id -> the message so far.
     #open = new Map();
     #complete = new Set();
-    #hasSeen = false;
 
-    // emit(name, data) sends an event.
+    // emit(name, namespace, data) sends an event.
     constructor(emit) {
         this.#emit = emit;
     }
 
-    // A message of a node, or a chunk of one of a model.
-    async take(message, metadata) {
+    // A message of a node, or a chunk of one of a model, in the namespace of its graph.
+    async take(message, metadata, namespace) {
         const { id } = message;
         if (!id || this.#complete.has(id)) {
             return;
         }
         if (!this.#open.has(id)) {
-            this.#open.set(id, new Open(metadata?.langgraph_checkpoint_ns));
-            await this.#emit('messages/metadata', { [id]: { metadata } });
+            this.#open.set(id, new Open(namespace, metadata?.langgraph_checkpoint_ns));
+            await this.#emit('messages/metadata', namespace, { [id]: { metadata } });
+        }
+        if (!isChunk(message)) {
+            await this.#close(id, message);
+            return;
         }
         const open = this.#open.get(id);
         open.add(message);
         if (open.hasGrown()) {
-            await this.#emit('messages/partial', [open.show()]);
+            await this.#showPart(open);
         }
         if (this.#open.size > OPEN_MAX) {
             const [[oldest, forgotten]] = this.#open;
             this.#open.delete(oldest);
-            await this.#showRest([forgotten]);
+            await this.#showRest(forgotten);
         }
     }
 
-    // The end of a task, or of the run: shows the rest of messages of which the state may have none.
-    // Chunks may follow the end of their task, since the library hands them on in the background.
-    async endTask(task) {
-        await this.#showRest([...this.#open.values()].filter((open) => task === undefined || open.task === task));
-    }
-
-    async #showRest(messages) {
-        for (const open of messages.filter(({ isShown }) => !isShown)) {
-            await this.#emit('messages/partial', [open.show()]);
+    // The end of a task. A message that it has returned is complete. Another one may have more chunks,
+    // which the library hands on in the background: it is complete at the end of the run.
+    async endTask(task, result, hasFailed) {
+        const opens = [...this.#open].filter(([, open]) => open.task === task);
+        const returned = opens.length > 0 ? messagesOf(result) : new Map();
+        for (const [id, open] of opens) {
+            open.hasEnded = !hasFailed;
+            if (hasFailed) {
+                await this.#showRest(open);
+            } else if (returned.has(id)) {
+                await this.#close(id, returned.get(id));
+            }
         }
     }
 
-    // The state after a step: its messages that `before`, the state from which the run
-    // started, does not have are complete.
-    async complete(values, before) {
-        const list = Array.isArray(values?.messages) ? values.messages : [];
-        if (!this.#hasSeen) {
-            this.#hasSeen = true;
-            [before?.messages ?? []].flat().forEach((message) => this.#complete.add(message?.id));
+    // The end of the run: messages of tasks that have failed, or were cancelled, stay parts.
+    async end() {
+        for (const [id, open] of [...this.#open]) {
+            await (open.hasEnded ? this.#close(id, open.show()) : this.#showRest(open));
         }
-        const added = list.filter((message) => isMessage(message) && message.id && !this.#complete.has(message.id));
-        added.forEach((message) => {
-            this.#complete.add(message.id);
-            this.#open.delete(message.id);
-        });
-        if (added.length > 0) {
-            await this.#emit('messages/complete', added);
+    }
+
+    async #showPart(open) {
+        await this.#emit('messages/partial', open.namespace, [open.show()]);
+    }
+
+    async #showRest(open) {
+        if (!open.isShown) {
+            await this.#showPart(open);
         }
+    }
+
+    async #close(id, message) {
+        const { namespace } = this.#open.get(id);
+        this.#open.delete(id);
+        this.#complete.add(id);
+        await this.#emit('messages/complete', namespace, [message]);
     }
 }

@@ -26,9 +26,6 @@ export function libraryModes(requested) {
     if (requested.includes('messages') || requested.includes('messages-tuple')) {
         modes.add('messages');
     }
-    if (requested.includes('messages')) {
-        modes.add('values');
-    }
     return [...modes];
 }
 
@@ -97,7 +94,7 @@ export class Stream {
         this.#subgraphs = run.message.stream_subgraphs === true;
         this.#checkpoints = run.checkpoints;
         this.#metadata = new Metadata(run.configurable(), run.metadata());
-        this.#messages = new Messages((name, data) => this.emit(name, [], data));
+        this.#messages = new Messages((name, namespace, data) => this.emit(name, namespace, data));
     }
 
     // A chunk of the library: [namespace, mode, payload]. Most need no wait, and a promise takes time in each:
@@ -254,9 +251,6 @@ export class Stream {
         await (this.#isReferable([], id, values, sent)
             ? this.emit('values', [], undefined, { checkpoint_id: id })
             : this.emit('values', [], values));
-        if (this.#modes.has('messages')) {
-            await this.#messages.complete(values, this.#run.records.loaded?.values);
-        }
     }
 
     // Sends the root checkpoint that was put last, if the library did not stream it,
@@ -330,7 +324,7 @@ export class Stream {
         if (this.#values) {
             await this.#sendValues();
         }
-        await this.#messages.endTask();
+        await this.#messages.end();
         await this.#sendHeld();
         await this.#sendUnshown();
         if (this.#command) {
@@ -342,7 +336,7 @@ export class Stream {
     // not stream it.
     async fail() {
         await this.#sendHead();
-        await this.#messages.endTask();
+        await this.#messages.end();
         await this.#sendHeld();
         await this.#sendUnshown();
     }
@@ -364,7 +358,7 @@ export class Stream {
                 await this.#endSubgraphs(own, payload);
             }
             if (this.#modes.has('messages')) {
-                await this.#messages.endTask(own.join('|'));
+                await this.#messages.endTask(own.join('|'), payload.result, Boolean(payload.error));
             }
             this.#current.delete(own.join('|'));
             const wait = this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
@@ -413,7 +407,7 @@ export class Stream {
                 event: eventName('messages', own), data: render([message, shown], true) });
         }
         if (this.#modes.has('messages')) {
-            await this.#messages.take(message, shown);
+            await this.#messages.take(message, shown, own);
         }
     }
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The older form of the stream mode `messages`: each message whole, as far as it has come.
+"""The stream mode `messages`: each message so far, made of its chunks, and complete at its end.
 
-A partial message repeats what came before. It is sent when the chunks have grown by 1/32, so
-that the bytes are linear in the length of the message, not quadratic; the end of its task
-shows what was left out.
+A part repeats what came before it. It is sent when the chunks have grown by 1/32, so that the
+bytes are linear in the length of the message, not quadratic.
 """
 
 import functools
@@ -39,10 +38,16 @@ class Open:
         return self._bytes > self._shown_bytes + self._shown_bytes // 32
 
     def show(self) -> tuple[str, Any]:
+        self.is_shown, self._shown_bytes = True, self._bytes
+        return self._event("messages/partial")
+
+    def complete(self) -> tuple[str, Any]:
+        return self._event("messages/complete")
+
+    def _event(self, name: str) -> tuple[str, Any]:
         from langchain_core.messages import message_chunk_to_message
 
-        self.is_shown, self._shown_bytes = True, self._bytes
-        return "messages/partial" + self.suffix, [message_chunk_to_message(self.join())]
+        return name + self.suffix, [message_chunk_to_message(self.join())]
 
     def join(self) -> Any:
         from langchain_core.messages import AIMessageChunk
@@ -61,7 +66,7 @@ class Messages:
 
     def take(self, message: Any, metadata: Any, suffix: str) -> Iterator[tuple[str, Any]]:
         """The events for a message or a piece of one: (name, data)."""
-        from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
+        from langchain_core.messages import BaseMessageChunk
 
         if message.id not in self._open:
             yield "messages/metadata" + suffix, {message.id: {"metadata": metadata}}
@@ -71,22 +76,28 @@ class Messages:
             return
         entry = self._open.setdefault(message.id, Open(suffix, (metadata or {}).get("langgraph_checkpoint_ns")))
         entry.add(message)
-        if entry.has_grown():
+        # LangChain adds an empty last chunk to those of a model that marks none.
+        is_last = getattr(message, "chunk_position", None) == "last"
+        if entry.has_grown() and (message.content or not is_last):
             yield entry.show()
-        if getattr(message, "chunk_position", None) == "last":
-            del self._open[message.id]
-            yield "messages/complete" + suffix, [message_chunk_to_message(entry.join())]
-        elif len(self._open) > OPEN_MAX:
-            yield from self._close([next(iter(self._open))])
+        if is_last:
+            yield self._open.pop(message.id).complete()
+        if len(self._open) > OPEN_MAX:
+            yield from self._show_rest([next(iter(self._open))])
 
-    def end_task(self, name: str) -> Iterator[tuple[str, Any]]:
-        """What was not shown of the messages of a task: models of old versions do not mark the last chunk."""
-        yield from self._close([key for key, entry in self._open.items() if entry.task == name])
+    def end_task(self, name: str, has_failed: bool) -> Iterator[tuple[str, Any]]:
+        """The end of a task. Its messages are complete: models of old versions do not mark the last chunk."""
+        keys = [key for key, entry in self._open.items() if entry.task == name]
+        if has_failed:
+            yield from self._show_rest(keys)
+        else:
+            yield from [self._open.pop(key).complete() for key in keys]
 
-    def finish(self) -> Iterator[tuple[str, Any]]:
-        yield from self._close(list(self._open))
+    def end(self) -> Iterator[tuple[str, Any]]:
+        """The end of the run: messages of tasks that were cancelled stay parts."""
+        yield from self._show_rest(list(self._open))
 
-    def _close(self, keys: list[str]) -> Iterator[tuple[str, Any]]:
+    def _show_rest(self, keys: list[str]) -> Iterator[tuple[str, Any]]:
         for key in keys:
             entry = self._open.pop(key)
             if not entry.is_shown:

@@ -73,7 +73,8 @@ class Stream:
         if mode == "tasks":
             self._end_subgraph(ns, data)
             if "result" in data:
-                self._send_messages(self._messages.end_task("|".join((*ns, f"{data['name']}:{data['id']}"))))
+                name = "|".join((*ns, f"{data['name']}:{data['id']}"))
+                self._send_messages(self._messages.end_task(name, data.get("error") is not None))
         if mode == "values" and not ns:
             self._take_values(data)
             return
@@ -171,7 +172,7 @@ class Stream:
             self._send_messages(self._messages.take(message, metadata, suffix))
 
     def flush_messages(self) -> None:
-        self._send_messages(self._messages.finish())
+        self._send_messages(self._messages.end())
 
     def _send_messages(self, events: Iterable[tuple[str, Any]]) -> None:
         for name, form in events:

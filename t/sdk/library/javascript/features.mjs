@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { AIMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
-import { FakeListChatModel } from '@langchain/core/utils/testing';
+import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
     Annotation, Command, END, entrypoint, getPreviousState, interrupt, MessagesAnnotation, Send, START, StateGraph, task,
 } from '@langchain/langgraph';
@@ -32,7 +32,8 @@ const inner = new StateGraph(Talk)
         tool_calls: [{ name: 'look', args: { place: 'the shelf' }, id: 'call-1', type: 'tool_call' }] })] }))
     .addNode('tools', new ToolNode([look]))
     .addNode('answer', async ({ messages }) => ({
-        messages: [await new FakeListChatModel({ responses: ['It is empty.'] }).invoke(messages)] }))
+        messages: [await new FakeStreamingChatModel({ chunks: ['It', ' ', 'is', ' ', 'empty.'].map((content) => ({ content })) })
+            .invoke(messages)] }))
     .addEdge(START, 'choose').addEdge('choose', 'tools').addEdge('tools', 'answer').compile();
 
 export const stream = new StateGraph(Talk)
