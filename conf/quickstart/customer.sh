@@ -7,7 +7,7 @@
 customer_conf() {
     cat <<CONF
 AgentDeployment demo account=$1
-<AgentGraph agent>
+<AgentGraph builtin>
     AgentModel demo
     AgentTool clock builtin
     AgentTool calculator builtin
@@ -62,7 +62,7 @@ customer_is_served() {
     local key
     read -r _ key <"$RUN_DIR/demo.key"
     # With a drawing once the report of a runner is shown.
-    was_reported demo agent &&
+    was_reported demo builtin &&
         with_key "$key" -fs --max-time 5 \
-            "$(server_url)/deployments/demo/assistants/agent/graph" | grep -q '"id"'
+            "$(server_url)/deployments/demo/assistants/builtin/graph" | grep -q '"id"'
 }

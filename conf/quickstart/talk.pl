@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
 # Conversations with a running agent server, printed as they happen:
-#   talk.pl URL RUN_DIR MODEL conversation     with the graph `agent`
+#   talk.pl URL RUN_DIR MODEL conversation     with the graph `builtin`
 #   talk.pl URL RUN_DIR MODEL sign_up          a customer signs up in region eu
 #   talk.pl URL RUN_DIR MODEL deployment       and uses the key, there and in region us
 #   talk.pl URL RUN_DIR MODEL approval GRAPH   with an example application
@@ -36,7 +36,7 @@ my $number = $part eq 'conversation' ? 0 : (read_lines("$run_dir/step"))[0] // 0
 my $label = '';
 
 sub conversation {
-    print "$style{bold}A conversation with the graph `agent`",
+    print "$style{bold}A conversation with the graph `builtin`",
         " (model: $model)$style{off}\n";
     print 'The demo model needs no key and no network; set ANTHROPIC_API_KEY or',
         "\nOPENAI_API_KEY before `run` to use a real model.\n"
@@ -49,7 +49,7 @@ sub conversation {
     $thread_url = "$url/threads/$id";
     print "$style{dim}  \$ T=$thread_url$style{off}\n";
 
-    heading('A run of the agent starts in the background.');
+    heading('A run of the graph starts in the background.');
     my $body = body($ASK, '"stream_mode":["messages-tuple"]');
     my $run = request('POST', "/threads/$id/runs", $body);
     print_record($run->{text});
@@ -169,7 +169,7 @@ sub approval {
 sub body {
     my ($text, $more, $assistant) = @_;
     my $content = JSON::PP->new->allow_nonref->encode($text);
-    return '{' . join(',', sprintf('"assistant_id":"%s"', $assistant // 'agent'), '"input":{"messages":'
+    return '{' . join(',', sprintf('"assistant_id":"%s"', $assistant // 'builtin'), '"input":{"messages":'
         . "[{\"role\":\"user\",\"content\":$content}]}", $more || ()) . '}';
 }
 

@@ -109,7 +109,7 @@ like $output, qr/already runs on http:/, 'third start: both regions run already'
 
 # The customer closes the account, and the user declares a graph.
 value_of('/eu', "select code from agent.close_account('$account')");
-write_file("$top/.run/conf.d/mine.conf", "<AgentGraph mine>\n    AgentModel demo\n</AgentGraph>\n"
+write_file("$top/.run/conf.d/mine.conf", "<AgentGraph agent>\n    AgentModel demo\n</AgentGraph>\n"
     . qq(<LocationMatch "^/store(/|\$)">\n    Require all denied\n</LocationMatch>\n)
     . qq(<LocationMatch "^(/|\$)">\n    Header always set Access-Control-Max-Age 7\n</LocationMatch>\n));
 write_file("$top/.run/conf.d/broken.conf", "Nonsense on\n");
@@ -121,12 +121,12 @@ is $status, 0, 'closed account: the next start succeeds' or diag $output;
 like $output, qr/agentctl invite/, 'closed account: another customer signs up';
 isnt +(split ' ', slurp("$top/.run/eu/demo.key"))[0], $account, 'closed account: it has another account';
 like $output, qr{^    ai: The tool calculator answered: 42$}m, 'closed account: its key opens the deployment';
-like get($port, '/assistants/mine'), qr/"graph_id"\s*:\s*"mine"/, 'conf.d: a start serves the graphs that its files declare';
+like get($port, '/assistants/agent'), qr/"graph_id"\s*:\s*"agent"/, 'conf.d: a start serves the graphs that its files declare, also one with the name that the templates use';
 sub is_served {
     my ($graph) = @_;
     return system("cd '$top' && bash -c '. conf/quickstart/lib.sh; . conf/quickstart/server.sh; . conf/quickstart/applications.sh; RUN_DIR=\$(readlink -f .run); graph_is_served \"\$1\"' x '$graph'") == 0;
 }
-ok is_served('mine') && !is_served('my/own?'), 'conf.d: a graph is found by its name';
+ok is_served('agent') && !is_served('my/own?'), 'conf.d: a graph is found by its name';
 like $output, qr{^    httpd refuses \S*/conf\.d/broken\.conf, which is left out:\n.*\n +Invalid command .Nonsense}m, 'conf.d: a start names a file that httpd refuses, and goes on';
 like get($port, '/store/namespaces', '-d', '{}', '-w', '%{http_code}'), qr/403\z/, 'conf.d: a start closes the paths that its files close';
 like get($port, '/ok', '-H', 'Origin:http://localhost:1', '-D', '-'), qr/^access-control-max-age: 7\r$/mi, 'conf.d: its files may have lines of mod_headers';

@@ -216,15 +216,16 @@ MaxRequestWorkers 320
 MaxSpareThreads 320
 CONF
 
-# new(config => lines, on_ready => sub { ... }): the lines come after the shared
-# server's.
+# new(config => lines, on_ready => sub { ... }, has_graph => 0): the lines come after the
+# shared server's, which has a built-in graph `agent`, unless it shall have none.
 sub new {
     my ($class, %args) = @_;
     my $postgres = AgentTest::Postgres->new;
+    my $shared = AgentTest::Server::shared_config();
+    $shared =~ s{^<AgentGraph .*?^</AgentGraph>\n}{}ms if !($args{has_graph} // 1);
     my $server = AgentTest::Server->new(
         database => $postgres->conninfo,
-        config   => join '',
-            AgentTest::Server::shared_config(), $THREADS, $MOUNTED, $args{config} // '');
+        config   => join '', $shared, $THREADS, $MOUNTED, $args{config} // '');
     $server->start;
     return bless { postgres => $postgres, server => $server,
         on_ready => $args{on_ready} }, $class;

@@ -10,7 +10,13 @@ use Test::More;
 
 my $python = SdkTest::python();
 my $modules = SdkTest::node_modules();
-my $sdk = SdkTest->new;
+# The graph of the quick start.
+my $sdk = SdkTest->new(config => <<'CONF');
+<AgentGraph builtin>
+    AgentModel demo
+    AgentTool clock builtin
+</AgentGraph>
+CONF
 
 # Writes the README's first example of that language to a file.
 sub example {

@@ -12,6 +12,14 @@ use SdkTest;
 use Test::More;
 
 my @languages = qw(python javascript);
+# The graphs of the new project, of which one keeps its name.
+my %new_of = (python => 'agent', javascript => 'javascript-new');
+
+sub rename_graph {
+    my ($folder) = @_;
+    my $file = "$folder/javascript/langgraph.json";
+    return write_file($file, slurp($file) =~ s/"agent":/"$new_of{javascript}":/r);
+}
 
 # With the packages of the examples, as agentctl leaves them: package managers are the
 # same in every build.
@@ -24,6 +32,7 @@ sub link_applications {
         plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
         SdkTest::link_packages($packages, "$folder/$language");
     }
+    rename_graph($folder);
     return join '', map { "AgentApplication $_ $folder/$_\n" } @languages;
 }
 
@@ -44,10 +53,13 @@ sub build_applications {
     my $conf = '';
     for my $language (@languages) {
         SdkTest::command('cp', '-R', "$FindBin::Bin/templates/$language", $top);
-        lock_packages("$top/$language") if $language eq 'javascript';
+    }
+    lock_packages("$top/javascript");
+    rename_graph($top);
+    for my $language (@languages) {
         my ($status, $output) = SdkTest::build($top, $language);
         is $status, 0, "$language: agentctl builds the templates" or BAIL_OUT($output);
-        is scalar(() = $output =~ /^graph $language-(?:new|memory|react|made) /mg), 4, "$language: it names their graphs";
+        is scalar(() = $output =~ /^graph (?:$new_of{$language}|$language-(?:memory|react|made)) /mg), 4, "$language: it names their graphs";
         my ($line, @others) = $output =~ /^(Agent\w+ .*\n)/mg;
         is $line, "AgentApplication $language \"$top/$language\"\n", "$language: it prints the line for httpd.conf";
         is_deeply [ grep { !/^AgentNodeProgram / } @others ], [], "$language: it needs no other, except where Node is";
@@ -58,7 +70,7 @@ sub build_applications {
 
 my $is_linked = is_sanitized() || is_counted();
 my $conf = $is_linked ? link_applications() : build_applications();
-my $sdk = SdkTest->new(config => $is_linked ? $conf . 'AgentNodeProgram "' . SdkTest::node() . "\"\n" : $conf);
-$sdk->wait_reports(map { ("$_-made", "$_-react") } @languages);
+my $sdk = SdkTest->new(has_graph => 0, config => $is_linked ? $conf . 'AgentNodeProgram "' . SdkTest::node() . "\"\n" : $conf);
+$sdk->wait_reports(map { ($new_of{$_}, "$_-made", "$_-react") } @languages);
 $sdk->run_script(SdkTest::python(), 'python_sdk.py', 'templates');
 $sdk->finish;
