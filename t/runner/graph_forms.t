@@ -79,6 +79,15 @@ is_deeply [ map { $_->{id} } @{ $node->{graphs}{$_}{drawing}{nodes} || [] } ], [
     for @node_names, qw(bare described js cjs ts mts cts tsx jsx);
 is $node->{graphs}{described}{description}, 'The text', 'javascript: a description is kept';
 
+# ---- folders of dependencies ----
+# Outside of the application: by its absolute and by its relative path.
+my $outside = folder_of('python', { dependencies => [], graphs => {} }, 'outside_words/__init__.py' => "word = 'outside'\n", 'src/outside_source.py' => '');
+for my $path ($outside, '../' . $outside =~ s{.*/}{}r) {
+    my $found = check('python', { dependencies => ['.', $path], graphs => { g => './forms.py:compiled' } },
+        'forms.py' => "import outside_source, outside_words\n$PYTHON");
+    is $found->{status}, 0, "python: a folder of dependencies that is no package is on the path: $path" or diag $found->{errors};
+}
+
 # ---- env ----
 # [what, lines of the file with NAME for the name, the value]: the rule of mod_agent/runners/README.md. Lines
 # that set no variable are last, and so is a quote without its end.

@@ -55,7 +55,7 @@ class Application:
         """Those of `dependencies` that are folders, and the application's own; `src` of each if there is one."""
         folders = []
         for name in self.dependencies or ["."]:
-            if name.startswith("."):
+            if name.startswith((".", "/")):
                 folder = os.path.normpath(os.path.join(self.directory, name))
                 folders += [path for path in (folder, os.path.join(folder, "src")) if os.path.isdir(path)]
         return folders if self.directory in folders else [*folders, self.directory]
