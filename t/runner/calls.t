@@ -130,6 +130,8 @@ for my $language (qw(python javascript)) {
             "$language: update: $what: the metadata have it as writes";
     }
 
+    is_deeply described($runner, 'nested', { what => 'nonsense' }), { error => 'ValueError', message => 'a graph has no "nonsense"' },
+        "$language: describe: what a graph does not have";
     for my $case (@subgraphs) {
         my ($namespace, $recurse, $found) = @{$case};
         my $value = described($runner, 'nested', { what => 'subgraphs', namespace => $namespace, recurse => $recurse ? \1 : \0 });

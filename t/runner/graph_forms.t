@@ -79,13 +79,19 @@ is_deeply [ map { $_->{id} } @{ $node->{graphs}{$_}{drawing}{nodes} || [] } ], [
     for @node_names, qw(bare described js cjs ts mts cts tsx jsx);
 is $node->{graphs}{described}{description}, 'The text', 'javascript: a description is kept';
 
-# ---- folders of dependencies ----
+# ---- folders of dependencies, and what is not there ----
 # Outside of the application: by its absolute and by its relative path.
 my $outside = folder_of('python', { dependencies => [], graphs => {} }, 'outside_words/__init__.py' => "word = 'outside'\n", 'src/outside_source.py' => '');
 for my $path ($outside, '../' . $outside =~ s{.*/}{}r) {
     my $found = check('python', { dependencies => ['.', $path], graphs => { g => './forms.py:compiled' } },
         'forms.py' => "import outside_source, outside_words\n$PYTHON");
     is $found->{status}, 0, "python: a folder of dependencies that is no package is on the path: $path" or diag $found->{errors};
+}
+for my $case ([ python => 'forms.py', $PYTHON ], [ javascript => 'forms.mjs', $NODE ]) {
+    my ($language, $file, $text) = @{$case};
+    my $missing = check($language, { dependencies => ['.'], graphs => { file => './no/file.py:graph', export => "./$file:none" } }, $file => $text);
+    is_deeply [ map { $missing->{graphs}{$_}{error}{error} } qw(file export) ], [qw(FileNotFoundError AttributeError)],
+        "$language: a file and an export that are not there have their names";
 }
 
 # ---- env ----

@@ -4,6 +4,7 @@
 import assert from 'node:assert';
 import { keepCached, takeCached } from '../../mod_agent/runners/node/cache.mjs';
 import { Checkpoints } from '../../mod_agent/runners/node/checkpoints.mjs';
+import { describeError } from '../../mod_agent/runners/node/errors.mjs';
 import { Held } from '../../mod_agent/runners/node/held.mjs';
 import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
@@ -268,8 +269,8 @@ async function testRequests() {
         return `${await asked}${sent ? 'sent' : ''}`;
     };
     equal([await ask('checkpoint.list', 4096), await ask('checkpoint.list', 4097), await ask('checkpoint.list', 99)],
-        ['sent', 'RangeError', 'sent'], 'requests: arguments that are too long are an error of the caller, and not sent');
-    equal([await ask('store', 4 * MIB), await ask('store', 4 * MIB + 1)], ['sent', 'RangeError'],
+        ['sent', 'ValueError', 'sent'], 'requests: arguments that are too long are an error of the caller, and not sent');
+    equal([await ask('store', 4 * MIB), await ask('store', 4 * MIB + 1)], ['sent', 'ValueError'],
         'requests: those to the store may be longer');
     const asked = [];
     const delta = new Records({ send() {}, post() {}, async request(op, args) {
@@ -281,6 +282,13 @@ async function testRequests() {
     equal([asked.length > 1, Math.max(...asked) <= 4096], [true, true], 'requests: those for histories have room for a long namespace');
 }
 
+function testErrors() {
+    const { message } = describeError(new Error('x'.repeat(2001)));
+    equal([message.length, message.slice(-2)], [2000, 'x…'], 'errors: a message that is cut ends in …');
+    equal(describeError(new Error('x'.repeat(2000))).message.replaceAll('x', ''), '', 'errors: one of 2,000 characters is whole');
+}
+
+testErrors();
 testCache();
 testHeld();
 await testMessages();

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import cache, checkpoints, graphs, held, log, messages, output, recent  # noqa: E402
+from python import cache, checkpoints, errors, graphs, held, log, messages, output, recent  # noqa: E402
 from python.wire import POLL_SECONDS, Turns  # noqa: E402
 
 count = 0
@@ -258,7 +258,14 @@ def test_turns():
     turns.close()
 
 
+def test_errors():
+    found = errors.describe_error(ValueError("x" * 2001))["message"]
+    equal((len(found), found[-2:]), (2000, "x…"), "errors: a message that is cut ends in …")
+    equal(len(errors.describe_error(ValueError("x" * 2000))["message"].strip("x")), 0, "errors: one of 2,000 characters is whole")
+
+
 importlib.invalidate_caches()
+test_errors()
 test_turns()
 test_log()
 test_cache()

@@ -51,17 +51,15 @@ async function prepareTypeScript(directory) {
     }
 }
 
-// "file:export" -> [file, export].
-function split(spec) {
-    const colon = spec.lastIndexOf(':');
-    return colon > 0 ? [spec.slice(0, colon), spec.slice(colon + 1)] : [spec, 'default'];
-}
-
 async function importExport(directory, spec) {
-    const [file, name] = split(spec);
+    const colon = spec.lastIndexOf(':');
+    if (colon < 1) {
+        throw new RunnerError('ValueError', `${spec}: not FILE:NAME`);
+    }
+    const [file, name] = [spec.slice(0, colon), spec.slice(colon + 1)];
     const full = path.resolve(directory, file);
     if (!existsSync(full)) {
-        throw new RunnerError('ModuleNotFoundError', `there is no file ${file}`);
+        throw new RunnerError('FileNotFoundError', `there is no file ${file}`);
     }
     if (TYPESCRIPT.test(full)) {
         await (typeScript ??= prepareTypeScript(directory));
@@ -69,7 +67,7 @@ async function importExport(directory, spec) {
     const module = await import(pathToFileURL(full).href);
     const found = module[name] ?? module.default?.[name];
     if (found === undefined || found === null) {
-        throw new RunnerError('ValueError', `${file} has no export "${name}"`);
+        throw new RunnerError('AttributeError', `${file} has no export "${name}"`);
     }
     return found;
 }

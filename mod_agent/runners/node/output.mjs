@@ -221,7 +221,7 @@ export class Output {
         const most = op === 'store' ? STORE_ARGS_BYTES_MAX : ARGS_BYTES_MAX;
         const bytes = Buffer.byteLength(JSON.stringify(args));
         if (bytes > most) {
-            return Promise.reject(new RangeError(`${op}: arguments of ${bytes} bytes, at most ${most}`));
+            return Promise.reject(new RunnerError('ValueError', `${op}: arguments of ${bytes} bytes, at most ${most}`));
         }
         const result = this.#turn.then(async () => {
             this.#throwIfClosed();

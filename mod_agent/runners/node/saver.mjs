@@ -8,7 +8,7 @@ import { nextVersion } from './records.mjs';
 function records() {
     const run = currentRun.getStore();
     if (!run) {
-        throw new RunnerError('ValueError', 'the checkpointer is used outside of a run');
+        throw new RunnerError('RuntimeError', 'checkpoints can be used by a run only');
     }
     return run.records;
 }
@@ -33,7 +33,7 @@ export function makeSaver(library) {
         }
 
         async deleteThread() {
-            throw new RunnerError('ValueError', 'a run cannot delete threads: use the API');
+            throw new RunnerError('NotImplementedError', 'The server deletes threads: DELETE /threads/{thread_id}');
         }
 
         async getDeltaChannelHistory({ config, channels }) {

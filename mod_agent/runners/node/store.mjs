@@ -103,7 +103,7 @@ export function makeStore(library) {
         async batch(operations) {
             const run = currentRun.getStore();
             if (!run) {
-                throw new RunnerError('ValueError', 'the store is used outside of a run');
+                throw new RunnerError('RuntimeError', 'the store can be used by a run only');
             }
             const ops = await operationsOf(operations, library);
             const results = [];

@@ -7,7 +7,7 @@ from typing import Any, Mapping
 from . import graphs, jsontext, log, report
 from .cache import Cache
 from .checkpoints import check_format, configurable_of
-from .errors import UnknownOperationError
+from .errors import RunnerError, UnknownOperationError
 from .job import Job, payload_of, to_command
 from .output import Output
 
@@ -70,6 +70,8 @@ class Call(Job):
             return report.schemas_of(graph, self._graph.name)
         if what == "graph":
             return report.drawing_of(await graph.aget_graph(xray=arguments.get("xray") or False))
+        if what != "subgraphs":
+            raise RunnerError("ValueError", f'a graph has no "{what}"')
         namespace, recurse = arguments.get("namespace"), bool(arguments.get("recurse"))
         # By the library itself only one on the path of a single name is found.
         return {ns: report.schemas_of(subgraph, self._graph.name)

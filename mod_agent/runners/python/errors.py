@@ -34,7 +34,7 @@ class RunEndedError(Exception):
 
 
 class StrictResumeError(RuntimeError):
-    """A command resumes a run that nothing has interrupted: the library would ignore it."""
+    """The application's library is too old for `strict_resume`, which it would ignore."""
 
 
 class UnknownOperationError(Exception):
@@ -46,7 +46,8 @@ class ValueTooLargeError(ValueError):
 
 
 def message_of(error: Any) -> str:
-    return clean_text(text_of(error))[:MESSAGE_MAX]
+    text = clean_text(text_of(error))
+    return text if len(text) <= MESSAGE_MAX else text[:MESSAGE_MAX - 1] + "…"
 
 
 def describe_error(error: BaseException) -> dict[str, str]:

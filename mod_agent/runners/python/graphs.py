@@ -50,8 +50,10 @@ def _import_file(file: str) -> ModuleType:
         return importlib.import_module(dotted)
     name = "agent_graph_" + hashlib.sha256(file.encode()).hexdigest()[:16]
     spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None or not os.path.isfile(file):
-        raise RunnerError("FileNotFoundError", f"{file}: not a Python file")
+    if not os.path.isfile(file):
+        raise RunnerError("FileNotFoundError", f"there is no file {file}")
+    if spec is None or spec.loader is None:
+        raise RunnerError("ImportError", f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
