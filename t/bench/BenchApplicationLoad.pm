@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many runs of applications at once: streams of a graph in Python, and runs that hold
-# their process, on one process and on four.
+# Many runs of applications at once: streams of a graph in Python, and runs of a node
+# that takes 50 ms, on one process and on four, each with one slot.
 package BenchApplicationLoad;
 use strict;
 use warnings;
@@ -29,7 +29,8 @@ sub measure_streams {
         . sprintf("| ... from written to read | p50 %.0f ms, p99 %.0f ms |\n", $of->{p50}, $of->{p99});
 }
 
-# Runs a second of a graph whose node takes 50 ms; a process executes one at a time.
+# Runs a second of a graph whose node takes 50 ms; a process has one slot, so that the
+# figure shows how runs spread over processes.
 sub waiters_rate {
     my ($applications, $language, $processes, $seconds) = @_;
     my $server = serve({ $language => $applications->{$language} },

@@ -30,7 +30,7 @@ chat = StateGraph(MessagesState).add_node("chat", answer_in_parts).add_edge(STAR
 
 
 def wait(_: MessagesState) -> dict:
-    """Holds its process for 50 ms, as a library that knows no event loop does."""
+    """Holds its thread for 50 ms, as a library that knows no event loop does."""
     time.sleep(0.05)
     return {"messages": [AIMessage("You said: hello")]}
 
