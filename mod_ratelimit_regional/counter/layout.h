@@ -6,7 +6,7 @@
  * The segment has no pointers; all offsets follow from the counts in the
  * header. Each part is 64-byte aligned:
  *
- *    header      magic, layout version, counts, secret, generation, repair
+ *    header      header.h, counts, secret, generation, repair
  *    locks       256 + 16 + 1 robust process-shared mutexes, see below
  *    rows        per row (a rule in a region) 24 bytes: the hash of its name,
  *                written by attach only, with which its keys are hashed; the
@@ -42,11 +42,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "header.h"
 #include "table.h"
 #include "table_key.h"
 #include "window_rebuild.h"
 
-#define RLR_WAYS      8U
 #define RLR_SET_LOCKS 256U
 /* The locks of sets, those of overflow windows, and that of the repair. */
 #define RLR_LOCKS (RLR_SET_LOCKS + RLR_GROUPS + 1)
@@ -65,15 +65,12 @@
 #define RLR_SHORT_SEC 60U
 
 typedef struct rlr_segment_t {
-    uint64_t magic; /* written last by create */
-    uint32_t layout;
-    uint32_t sets;
+    rlr_header_t header;
     uint32_t rows;
     uint32_t rows_used;
     /* Configurations attached so far; children of older ones compare it. */
     _Atomic uint32_t generation;
     _Atomic uint32_t repair; /* rlr_repair_phase_t of repair_state.h */
-    uint64_t size;
     unsigned char secret[RLR_TABLE_SECRET_SIZE];
     _Atomic uint32_t sweep_set; /* the set where the next sweep starts */
     /* Locks, counters or sets that this phase of the repair has finished;

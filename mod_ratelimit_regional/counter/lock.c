@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes, recovers and releases the locks of a segment. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_mutex_clocklock() */
-#endif
 #include "lock.h"
 
 #include <errno.h>
-#include <time.h>
 
+#include "mutex.h"
 #include "repair_state.h"
 
 #define REPAIR_LOCK (RLR_LOCKS - 1)
@@ -16,40 +13,8 @@
  * have been suspended. */
 #define WAITS 3
 
-/* Waits for the lock, one second at most. The thread sanitizer of some
- * compilers does not know pthread_mutex_clocklock(). */
-static int take_soon(pthread_mutex_t *mutex)
-{
-#if defined(__SANITIZE_THREAD__)
-    return pthread_mutex_lock(mutex);
-#else
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
-#endif
-}
-
-/*
- * Takes the lock, in waits of one second at most. An unlock wakes one waiting
- * thread. If a third thread takes the lock first, and the process of the woken
- * one is then killed, neither the kernel nor the C library wakes the next: it
- * would sleep although the lock is free. Gives up after some waits: a process
- * that is stopped with a lock must not stop all others one by one.
- */
-static int take(pthread_mutex_t *mutex)
-{
-    int rv = pthread_mutex_trylock(mutex);
-
-    for (int i = 0; i < WAITS && (rv == EBUSY || rv == ETIMEDOUT); i++) {
-        rv = take_soon(mutex);
-    }
-    return rv;
-}
-
-/* Whether the lock is held after take() or a trylock; recovers the lock of a
- * dead owner. */
+/* Whether the lock is held after rlr_mutex_take() or a trylock; recovers the
+ * lock of a dead owner. */
 static bool is_held(const rlr_table_t *table, uint32_t index, int rv)
 {
     if (rv == EOWNERDEAD) {
@@ -63,7 +28,8 @@ static bool is_held(const rlr_table_t *table, uint32_t index, int rv)
 
 static bool lock(const rlr_table_t *table, uint32_t index)
 {
-    return is_held(table, index, take(&table->locks[index].mutex));
+    return is_held(table, index,
+                   rlr_mutex_take(&table->locks[index].mutex, WAITS));
 }
 
 static bool try_lock(const rlr_table_t *table, uint32_t index)

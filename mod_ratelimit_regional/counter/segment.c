@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "layout.h"
+#include "mutex.h"
 
 /* "RLRTABLE", and a number that changes with the layout and its meaning. */
 #define SEGMENT_MAGIC  0x454c424154524c52U
-#define SEGMENT_LAYOUT 4U
+#define SEGMENT_LAYOUT 5U
 
 /* Offsets from the segment's start. */
 typedef struct layout_t {
@@ -56,19 +57,11 @@ size_t rlr_segment_size(uint32_t slots, uint32_t rows)
 
 static bool create_locks(rlr_lock_t *locks)
 {
-    pthread_mutexattr_t attributes;
-    bool made;
+    bool made = true;
 
-    if (pthread_mutexattr_init(&attributes) != 0) {
-        return false;
-    }
-    made = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED)
-            == 0
-        && pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0;
     for (uint32_t i = 0; made && i < RLR_LOCKS; i++) {
-        made = pthread_mutex_init(&locks[i].mutex, &attributes) == 0;
+        made = rlr_mutex_init(&locks[i].mutex);
     }
-    pthread_mutexattr_destroy(&attributes);
     return made;
 }
 
@@ -88,14 +81,12 @@ rlr_table_status_t rlr_segment_create(
     if (!create_locks((rlr_lock_t *)(segment + 1))) {
         return RLR_TABLE_LOCK_FAILED;
     }
-    segment->layout = SEGMENT_LAYOUT;
-    segment->sets = count_sets(slots);
     segment->rows = rows;
     segment->rows_used = 0;
     segment->generation = 0;
-    segment->size = needed;
     memcpy(segment->secret, secret, sizeof(segment->secret));
-    segment->magic = SEGMENT_MAGIC;
+    rlr_header_finish(&segment->header, SEGMENT_MAGIC, SEGMENT_LAYOUT,
+                      count_sets(slots), needed);
     return RLR_TABLE_OK;
 }
 
@@ -122,12 +113,13 @@ static uint32_t find_row(const rlr_table_t *table, const char *name)
 
 static bool is_segment(const rlr_segment_t *segment, size_t size)
 {
-    return (uintptr_t)segment % 64 == 0 && size >= sizeof(*segment)
-        && segment->magic == SEGMENT_MAGIC && segment->layout == SEGMENT_LAYOUT
-        && segment->sets >= 2 && segment->sets <= RLR_TABLE_SLOTS_MAX / RLR_WAYS
+    const rlr_header_t *header = &segment->header;
+
+    return rlr_header_fits(header, SEGMENT_MAGIC, SEGMENT_LAYOUT, size)
+        && header->sets >= 2 && header->sets <= RLR_TABLE_SLOTS_MAX / RLR_WAYS
         && segment->rows >= 1 && segment->rows <= RLR_TABLE_ROWS_MAX
-        && segment->rows_used <= segment->rows && segment->size <= size
-        && segment->size == lay_out(segment->sets, segment->rows).size;
+        && segment->rows_used <= segment->rows
+        && header->size == lay_out(header->sets, segment->rows).size;
 }
 
 rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
@@ -141,7 +133,7 @@ rlr_table_status_t rlr_segment_attach(rlr_table_t *table, void *memory,
     if (!is_segment(table->segment, size)) {
         return RLR_TABLE_INVALID;
     }
-    table->sets = table->segment->sets;
+    table->sets = table->segment->header.sets;
     table->rows = table->segment->rows;
     layout = lay_out(table->sets, table->rows);
     table->locks = (rlr_lock_t *)(table->segment + 1);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds, claims and reclaims slots. Three choices of eight ways: at a steady
- * load of 0.7, less than one new key in a million finds all its ways live
- * (with two choices one in 600). */
+/* Finds, claims and reclaims slots, each in one of three sets (choice.h). */
 #include "slot.h"
 
 #include <stddef.h>
@@ -136,20 +134,6 @@ static rlr_slot_t *claim_in_set_locked(const rlr_table_t *table,
     return NULL;
 }
 
-/* The index of the set with the most usable ways. */
-static int find_emptiest(const uint32_t usable[RLR_CHOICES])
-{
-    int emptiest = 0;
-
-    for (int i = 1; i < RLR_CHOICES; i++) {
-        if (__builtin_popcount(usable[i])
-            > __builtin_popcount(usable[emptiest])) {
-            emptiest = i;
-        }
-    }
-    return emptiest;
-}
-
 /* The ways of its sets that the key may claim. */
 static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
 {
@@ -178,7 +162,7 @@ static rlr_slot_t *claim_any_locked(const rlr_table_t *table,
     }
     /* The emptiest set first, which balances the sets. */
     for (int i = 0; i < RLR_CHOICES && slot == NULL; i++) {
-        int emptiest = find_emptiest(usable);
+        int emptiest = rlr_choice_emptiest(usable);
 
         slot = claim_in_set_locked(table, key, key->sets[emptiest],
                                    usable[emptiest], limit, copy, now);

@@ -3,11 +3,10 @@
 #ifndef RLR_TABLE_KEY_H
 #define RLR_TABLE_KEY_H
 
+#include "choice.h"
 #include "siphash.h"
 #include "table.h"
 
-/* Sets that may have the slot of a key. */
-#define RLR_CHOICES 3
 /* Overflow windows per row, and their locks. */
 #define RLR_GROUPS 16U
 
@@ -20,16 +19,11 @@ typedef struct rlr_table_key_t {
 } rlr_table_key_t;
 
 /* Computes the sets from the owner alone, so that a slot can be carried over
- * to a segment of another size. The odd factor (from the golden ratio) derives
- * a third number from the two halves. */
+ * to a segment of another size. */
 static inline void rlr_table_key_set_sets(rlr_table_key_t *key,
                                           const rlr_table_t *table)
 {
-    uint64_t third = key->owner * 0x9e3779b97f4a7c15U;
-
-    key->sets[0] = (uint32_t)((key->owner >> 32) * table->sets >> 32);
-    key->sets[1] = (uint32_t)((key->owner & 0xffffffffU) * table->sets >> 32);
-    key->sets[2] = (uint32_t)((third >> 32) * table->sets >> 32);
+    rlr_choice_find(key->sets, key->owner, table->sets);
 }
 
 /* Sets the key of this hash, without a holder. */

@@ -128,7 +128,7 @@ const char *rlr_walk_validate(const rlr_table_t *table,
     size_t overflow = (size_t)table->rows * RLR_GROUPS;
     const char *problem;
 
-    if (table->segment->sets != table->sets
+    if (table->segment->header.sets != table->sets
         || table->segment->rows != table->rows
         || table->segment->rows_used > table->rows) {
         return "the header does not match the view";
