@@ -16,6 +16,7 @@
 /* The number is the layout of mapping_t: another release of the module, loaded
  * by the same parent at a restart, must not misread it. */
 #define MAPPING_KEY "mod_ratelimit_regional:mapping:1"
+#define LEDGER_KEY  "mod_ratelimit_regional:ledger-mapping:1"
 
 /* Rows for rules that are added at later restarts. */
 #define SPARE_RULES 64
@@ -34,29 +35,35 @@ typedef struct mapping_t {
 } mapping_t;
 
 /* NULL at the first start. */
-static mapping_t *find_mapping(apr_pool_t *process_pool)
+static mapping_t *find_mapping(const char *key, apr_pool_t *process_pool)
 {
     void *mapping = NULL;
 
-    apr_pool_userdata_get(&mapping, MAPPING_KEY, process_pool);
+    apr_pool_userdata_get(&mapping, key, process_pool);
     return mapping;
 }
 
-/* Maps zeroed memory that children share; logs errors. All pages are allocated
- * at once, so that no request waits for a page or fails to get one. */
-static apr_status_t map_memory(mapping_t *mapping, uint32_t slots,
-                               uint32_t rules, server_rec *server)
+/* Maps zeroed memory that children share. All pages are allocated at once, so
+ * that no request waits for a page or fails to get one. */
+static apr_status_t map_memory(mapping_t *mapping, uint32_t slots, size_t size)
 {
-    apr_status_t rv;
-
     mapping->slots = slots;
-    mapping->size = rlr_segment_size(slots, rules);
-    mapping->memory = mmap(NULL, mapping->size, PROT_READ | PROT_WRITE,
+    mapping->size = size;
+    mapping->memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (mapping->memory != MAP_FAILED) {
+    return mapping->memory != MAP_FAILED ? APR_SUCCESS : apr_get_os_error();
+}
+
+/* Logs errors. */
+static apr_status_t map_segment(mapping_t *mapping, uint32_t slots,
+                                uint32_t rules, server_rec *server)
+{
+    apr_status_t rv = map_memory(mapping, slots,
+                                 rlr_segment_size(slots, rules));
+
+    if (rv == APR_SUCCESS) {
         return APR_SUCCESS;
     }
-    rv = apr_get_os_error();
     ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
                  RLR_LOGNO(0107) "RateLimitTable %u: no shared memory (%lu KB)",
                  slots, (unsigned long)(mapping->size / 1024));
@@ -76,7 +83,7 @@ static apr_status_t create_segment(mapping_t *mapping, uint32_t slots,
     if (rules > RLR_TABLE_ROWS_MAX) {
         rules = RLR_TABLE_ROWS_MAX;
     }
-    rv = map_memory(mapping, slots, rules, server);
+    rv = map_segment(mapping, slots, rules, server);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -229,7 +236,7 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
 {
     apr_pool_t *process_pool = server->process->pool;
     rlr_table_t *view = apr_pcalloc(pool, sizeof(*view));
-    mapping_t *mapping = find_mapping(process_pool);
+    mapping_t *mapping = find_mapping(MAPPING_KEY, process_pool);
     apr_status_t rv;
 
     *table = view;
@@ -252,44 +259,67 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
 
 /* ---- The ledger ---- */
 
-#define LEDGER_KEY "mod_ratelimit_regional:ledger:2"
-
 static apr_status_t create_ledger(rlr_ledger_t *ledger, mapping_t *mapping,
                                   uint32_t leases)
 {
     unsigned char id[RLR_STORE_ID_BYTES];
+    unsigned char secret[RLR_LEDGER_SECRET_BYTES];
     apr_status_t rv = apr_generate_random_bytes(id, sizeof(id));
 
+    if (rv == APR_SUCCESS) {
+        rv = apr_generate_random_bytes(secret, sizeof(secret));
+    }
+    if (rv == APR_SUCCESS) {
+        rv = map_memory(mapping, leases, rlr_ledger_size(leases));
+    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    mapping->slots = leases;
-    mapping->size = rlr_ledger_size(leases);
-    mapping->memory = mmap(NULL, mapping->size, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (mapping->memory == MAP_FAILED) {
-        return apr_get_os_error();
-    }
-    return rlr_ledger_create(ledger, mapping->memory, leases, id)
+    return rlr_ledger_create(ledger, mapping->memory, leases, id, secret)
         ? APR_SUCCESS
         : APR_ENOTIMPL;
+}
+
+/* Attaches the ledger from before the restart; APR_ENOTIMPL: it is of another
+ * release. Its leases cannot move while children from before the restart use
+ * them. */
+static apr_status_t reopen_ledger(rlr_ledger_t *ledger,
+                                  const mapping_t *mapping,
+                                  uint32_t table_slots, server_rec *server)
+{
+    if (!rlr_ledger_attach(ledger, mapping->memory, mapping->size)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     RLR_LOGNO(0128) "RateLimitStore: the leases of another "
+                                     "release are not used: to the store this "
+                                     "is another host until httpd is stopped "
+                                     "and started");
+        munmap(mapping->memory, mapping->size);
+        return APR_ENOTIMPL;
+    }
+    if (mapping->slots != table_slots) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     RLR_LOGNO(0129) "RateLimitTable %u: the leases of "
+                                     "RateLimitStore remain those of %u until "
+                                     "httpd is stopped and started",
+                     table_slots, mapping->slots);
+    }
+    return APR_SUCCESS;
 }
 
 apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
                                  server_rec *server)
 {
     apr_pool_t *process_pool = server->process->pool;
-    void *found = NULL;
-    mapping_t *mapping;
+    mapping_t *mapping = find_mapping(LEDGER_KEY, process_pool);
     apr_status_t rv;
 
-    apr_pool_userdata_get(&found, LEDGER_KEY, process_pool);
-    if (found != NULL) {
-        mapping = found;
-        rlr_ledger_attach(ledger, mapping->memory);
+    if (mapping == NULL) {
+        mapping = apr_pcalloc(process_pool, sizeof(*mapping));
+    }
+    else if (reopen_ledger(ledger, mapping, table_slots, server)
+             == APR_SUCCESS) {
         return APR_SUCCESS;
     }
-    mapping = apr_pcalloc(process_pool, sizeof(*mapping));
     rv = create_ledger(ledger, mapping, table_slots);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,

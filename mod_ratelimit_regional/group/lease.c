@@ -259,6 +259,13 @@ uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
     return count;
 }
 
+void rlr_lease_recover(rlr_lease_t *lease, uint64_t counted_until_ms)
+{
+    rlr_lease_reset(lease);
+    lease->marks[0].expires_ms = counted_until_ms;
+    lease->marks[0].amount = lease->limit.count;
+}
+
 void rlr_lease_reset(rlr_lease_t *lease)
 {
     rlr_limit_t limit = lease->limit;

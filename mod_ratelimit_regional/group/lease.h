@@ -86,6 +86,10 @@ uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
 uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
                          uint64_t now_ms);
 
+/* The process that had the lock has died while it wrote: all that the key may
+ * have counts as used, until then. */
+void rlr_lease_recover(rlr_lease_t *lease, uint64_t counted_until_ms);
+
 /* Forgets all of it: an operator has reset the key. */
 void rlr_lease_reset(rlr_lease_t *lease);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host's memberships and leases in shared memory: 16 partitions, each with a
- * member and slots for the leases of its keys. Locks are robust; the lock of a
- * partition is taken before that of leases. A process may die at any
- * instruction: its host then asks for its number again and reports nothing.
+ * A host's memberships and leases in shared memory: the members of 16
+ * partitions, and slots for the leases of all keys (leases.h). Locks are
+ * robust; the lock of a partition is taken before that of leases. A process may
+ * die at any instruction: with the lock of a partition its host asks for its
+ * number again and attests nothing; with that of leases one key counts as used
+ * up.
  */
 #ifndef RLR_LEDGER_H
 #define RLR_LEDGER_H
@@ -15,10 +17,15 @@
 #include "lease.h"
 #include "member.h"
 
-#define RLR_LEDGER_PARTITIONS 16U
+#define RLR_LEDGER_PARTITIONS   16U
+#define RLR_LEDGER_SECRET_BYTES 16
 
+/* The parts of the memory, which are private to group/. */
 typedef struct rlr_ledger_t {
     struct rlr_ledger_memory_t *memory;
+    struct rlr_lease_tags_t *tags;
+    rlr_lease_t *leases;
+    uint32_t sets;
 } rlr_ledger_t;
 
 /* A partition; its member may be used with its lock only. */
@@ -27,13 +34,14 @@ typedef struct rlr_partition_t rlr_partition_t;
 /* Bytes for leases of at least so many keys. */
 size_t rlr_ledger_size(uint32_t keys);
 
-/* Initializes zeroed memory of rlr_ledger_size(keys) bytes; false if the system
- * has no robust mutexes. */
+/* Initializes zeroed memory of rlr_ledger_size(keys) bytes, 64-byte aligned; id
+ * and secret are random. False if the system has no robust mutexes. */
 bool rlr_ledger_create(rlr_ledger_t *ledger, void *memory, uint32_t keys,
-                       const unsigned char *id);
+                       const unsigned char *id, const unsigned char *secret);
 
-/* Uses memory that another call has created. */
-void rlr_ledger_attach(rlr_ledger_t *ledger, void *memory);
+/* Uses memory of that size which another call has created, for another
+ * configuration; false: a call of another release, with another layout. */
+bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size);
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
 
@@ -78,30 +86,16 @@ rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
                                     uint32_t partition, uint64_t now_ms);
 void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
 
-/*
- * Takes the lock of the key's lease; makes the lease if there is none. NULL:
- * all slots are in use, or the lock is not free within a second.
- */
-rlr_lease_t *rlr_ledger_lock_lease(const rlr_ledger_t *ledger,
-                                   const unsigned char *key, rlr_limit_t limit,
-                                   uint64_t now_ms);
-void rlr_ledger_unlock_lease(const rlr_ledger_t *ledger,
-                             const unsigned char *key);
+/* A limit of that interval is in use. */
+void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec);
+
+/* Until when an admission before now_ms may count, under any limit that has
+ * been in use. */
+uint64_t rlr_ledger_counted_until(const rlr_ledger_t *ledger, uint64_t now_ms);
 
 /* A grant could not be kept: its marks count until then. */
 void rlr_ledger_lose(const rlr_ledger_t *ledger, uint32_t partition,
                      uint64_t until_ms);
-
-/* Whether this thread may request more of the key for all: no other one has in
- * the last moments. The lease's lock is held. */
-bool rlr_ledger_may_request(rlr_lease_t *lease, uint64_t now_ms);
-
-/* Fills out with up to `room` marks of the partition, from *cursor on, which is
- * 0 at first and advanced; returns their number, 0 at the end. room is at least
- * 8 * RLR_LEASE_MARKS. */
-uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
-                           uint32_t *cursor, const rlr_ledger_t *ledger,
-                           uint32_t partition, uint64_t now_ms);
 
 /* The worst of all partitions. */
 typedef struct rlr_ledger_summary_t {
@@ -115,22 +109,5 @@ typedef struct rlr_ledger_summary_t {
 
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
                        const rlr_ledger_t *ledger, uint64_t now_ms);
-
-/* Leases that may be used now, and slots. */
-typedef struct rlr_ledger_leases_t {
-    uint32_t keys;
-    uint64_t left; /* admissions of all of them */
-    uint32_t live; /* keys with admissions of this host that count */
-    uint32_t slots;
-} rlr_ledger_leases_t;
-
-void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
-                             const rlr_ledger_t *ledger, uint64_t now_ms);
-
-/* Ends the leases of the partition and fills out with what to return, in the
- * same way: from *cursor on; room is at least 8 * RLR_LEASE_CLOSINGS. */
-uint32_t rlr_ledger_close(rlr_store_item_t *out, uint32_t room,
-                          uint32_t *cursor, const rlr_ledger_t *ledger,
-                          uint32_t partition, uint64_t now_ms);
 
 #endif

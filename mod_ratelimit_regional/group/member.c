@@ -24,7 +24,7 @@ rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
     return member->is_reporting ? RLR_STORE_REPORT : RLR_STORE_HEARTBEAT;
 }
 
-void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
+void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms)
 {
     uint32_t generation = member->generation + 1;
 
@@ -32,8 +32,8 @@ void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
     member->generation = generation;
     member->was_member = true;
     member->has_used_share = true;
-    member->lost_until_ms = now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX;
-    member->local_until_ms = member->lost_until_ms;
+    member->lost_until_ms = counted_until_ms;
+    member->local_until_ms = counted_until_ms;
 }
 
 void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)

@@ -55,8 +55,9 @@ typedef struct rlr_member_t {
 void rlr_member_init(rlr_member_t *member);
 
 /* The process that had the lock has died in between: the number is asked for
- * again, and nothing is assumed about the past. */
-void rlr_member_recover(rlr_member_t *member, uint64_t now_ms);
+ * again, and nothing is assumed about the past; no earlier admission counts for
+ * longer than until counted_until_ms. */
+void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms);
 
 /* Returns the kind of the next call; *alone: the one after it waits for its
  * reply, or for RLR_PERIOD_CALL_MS. */

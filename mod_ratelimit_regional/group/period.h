@@ -58,6 +58,14 @@ static inline uint32_t rlr_period_local_sec(uint32_t interval_sec)
     return interval_sec + 1 + interval_sec / 512;
 }
 
+/* For at most how long an admission counts at its host, however it was made, by
+ * the host's clock. */
+static inline uint64_t rlr_period_counted(uint32_t interval_sec)
+{
+    return rlr_period_local_sec(interval_sec) * 1000ULL
+        + 2 * RLR_PERIOD_LEASE_MAX_MS;
+}
+
 /* Whether a host that is cut off can ever admit its share: from W until S after
  * the last heartbeat, counted in an interval that a window may have. */
 static inline bool rlr_period_has_share(uint32_t interval_sec,

@@ -107,7 +107,7 @@ static const rlr_status_store_t *collect_store(const rlr_group_t *store,
     status->stats = rlr_ledger_stats(&store->ledger);
     rlr_ledger_sum_up(&status->summary, &store->ledger, now.ceil_ms);
     rlr_group_is_starting(store, &status->summary, &status->starting_ms);
-    rlr_ledger_count_leases(&status->leases, &store->ledger, now.ceil_ms);
+    rlr_leases_count(&status->leases, &store->ledger, now.ceil_ms);
     return status;
 }
 

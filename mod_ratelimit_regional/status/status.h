@@ -7,7 +7,7 @@
 #include <apr_tables.h>
 
 #include "../counter/walk.h"
-#include "../group/ledger.h"
+#include "../group/leases.h"
 #include "../rules/rule.h"
 
 /* A rule in a region. */
@@ -36,7 +36,7 @@ typedef struct rlr_status_store_t {
     uint32_t hosts;   /* RateLimitStoreHosts */
     const rlr_stats_t *stats;
     rlr_ledger_summary_t summary;
-    rlr_ledger_leases_t leases;
+    rlr_leases_count_t leases;
     /* For how long the rule of the longest interval admits nothing because the
      * hosts have just started; 0: it admits. */
     uint64_t starting_ms;

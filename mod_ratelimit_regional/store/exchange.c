@@ -8,6 +8,7 @@
 
 #include <apr_strings.h>
 
+#include "../group/leases.h"
 #include "../group/period.h"
 
 /* Milliseconds between heartbeats of an idle partition; with more hosts more,
@@ -79,14 +80,14 @@ static void drop_pending_requests(rlr_exchange_t *exchange,
 static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
                       const rlr_pending_request_t *pending, uint64_t now_ms)
 {
-    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, pending->key,
-                                               pending->limit, now_ms);
+    rlr_lease_t *lease = rlr_leases_lock(exchange->ledger, pending->key,
+                                         pending->limit, now_ms);
     rlr_lease_t none;
 
     exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
     if (lease != NULL) {
         rlr_lease_request(item, lease, pending->waiting, exchange->tag, now_ms);
-        rlr_ledger_unlock_lease(exchange->ledger, pending->key);
+        rlr_leases_unlock(exchange->ledger, lease);
         return;
     }
     /* Without a slot only what is needed now. */
@@ -196,7 +197,7 @@ static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
 
     flight->call.marks = marks;
     do {
-        flight->call.mark_count = rlr_ledger_report(
+        flight->call.mark_count = rlr_leases_report(
             marks, MARKS_MAX, &cursor, exchange->ledger, flight->partition,
             flight->sent_ms);
         rlr_connection_add(exchange->connection, &flight->call,
@@ -216,22 +217,20 @@ static void take_grant(rlr_exchange_t *exchange, const flight_t *flight,
 {
     rlr_pending_request_t *pending = flight->pending_requests[i];
     const rlr_store_item_t *item = &flight->items[i];
-    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, pending->key,
-                                               pending->limit, now_ms);
-    uint32_t interval_ms = pending->limit.interval_sec * 1000;
+    rlr_lease_t *lease = rlr_leases_lock(exchange->ledger, pending->key,
+                                         pending->limit, now_ms);
     rlr_lease_t none;
     uint32_t admitted;
 
     if (lease != NULL) {
         admitted = rlr_lease_grant(lease, item, grant, flight->sent_ms, now_ms);
-        rlr_ledger_unlock_lease(exchange->ledger, pending->key);
+        rlr_leases_unlock(exchange->ledger, lease);
     }
     else {
         rlr_lease_init(&none, pending->key, pending->limit);
         admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
         rlr_ledger_lose(exchange->ledger, flight->partition,
-                        now_ms + interval_ms + RLR_PERIOD_LEASE_MAX_MS
-                            + rlr_period_drift(interval_ms) + 1);
+                        rlr_lease_live_until(&none, now_ms));
     }
     rlr_queue_finish(exchange->queue, pending, true, admitted);
 }

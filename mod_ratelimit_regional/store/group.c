@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../counter/clock.h"
+#include "../group/leases.h"
 #include "../group/period.h"
 #include "../rules/sha256.h"
 
@@ -98,8 +99,8 @@ static rlr_lease_result_t try_lease(const rlr_group_t *group,
                                     bool *first, bool *refill)
 {
     rlr_time_t now = get_time();
-    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
-                                               now.ceil_ms);
+    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
+                                         now.ceil_ms);
     rlr_lease_result_t result;
     uint64_t wait_ms;
 
@@ -115,9 +116,9 @@ static rlr_lease_result_t try_lease(const rlr_group_t *group,
         *first = result == RLR_LEASE_REFUSED
             && is_first_refusal(lease, now.ceil_ms);
         *refill = rlr_lease_is_due(lease, now.ceil_ms)
-            && rlr_ledger_may_request(lease, now.ceil_ms);
+            && rlr_leases_may_request(lease, now.ceil_ms);
     }
-    rlr_ledger_unlock_lease(&group->ledger, key);
+    rlr_leases_unlock(&group->ledger, lease);
     return result;
 }
 
@@ -127,8 +128,8 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
                    rlr_window_decision_t *decision, bool *first)
 {
     rlr_time_t now = get_time();
-    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
-                                               now.ceil_ms);
+    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
+                                         now.ceil_ms);
     rlr_lease_t none;
 
     if (lease == NULL) {
@@ -139,7 +140,7 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
     }
     describe(decision, lease, is_admitted, &now);
     *first = !is_admitted && is_first_refusal(lease, now.ceil_ms);
-    rlr_ledger_unlock_lease(&group->ledger, key);
+    rlr_leases_unlock(&group->ledger, lease);
 }
 
 bool rlr_group_is_away(const rlr_group_t *group)
@@ -260,14 +261,14 @@ bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
     rlr_time_t now = get_time();
     uint64_t wait_ms;
     bool connected = is_connected(group, key, limit, &wait_ms);
-    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
-                                               now.ceil_ms);
+    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
+                                         now.ceil_ms);
     bool is_known = false;
 
     memset(decision, 0, sizeof(*decision));
     if (lease != NULL) {
         is_known = peek_lease(lease, connected, &now, decision);
-        rlr_ledger_unlock_lease(&group->ledger, key);
+        rlr_leases_unlock(&group->ledger, lease);
     }
     if (is_known || !connected) {
         return is_known;
@@ -352,10 +353,10 @@ bool rlr_group_reset(const rlr_group_t *group, const unsigned char *key,
     bool is_removed = group->queue != NULL
         && rlr_queue_reset(group->queue, key);
 
-    lease = rlr_ledger_lock_lease(&group->ledger, key, limit, now_ms);
+    lease = rlr_leases_lock(&group->ledger, key, limit, now_ms);
     if (lease != NULL) {
         rlr_lease_reset(lease);
-        rlr_ledger_unlock_lease(&group->ledger, key);
+        rlr_leases_unlock(&group->ledger, lease);
     }
     return is_removed;
 }

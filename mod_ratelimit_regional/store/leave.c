@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
+#include "../group/leases.h"
 #include "publish.h"
 
 /* Of one call: a script blocks the store. */
@@ -87,7 +88,7 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
         return "its data are lost, or the host is not a member";
     }
     do {
-        count = rlr_ledger_close(items, ITEMS_MAX, &cursor,
+        count = rlr_leases_close(items, ITEMS_MAX, &cursor,
                                  &leaving->group->ledger, leaving->partition,
                                  get_time().ceil_ms);
         if (error == NULL && count > 0) {

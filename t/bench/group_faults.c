@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "../../mod_ratelimit_regional/group/period.h"
+
 void sim_release(call_t *call)
 {
     if (--call->references == 0) {
@@ -194,7 +196,9 @@ static void lose_marks(sim_t *sim, host_t *host)
         return;
     }
     if (sim_random(sim) % 4 == 0) {
-        rlr_member_recover(&host->member, now_ms);
+        rlr_member_recover(
+            &host->member,
+            now_ms + rlr_period_counted(RLR_LIMIT_INTERVAL_SEC_MAX));
         host->alone_until_us = 0;
     }
     for (uint32_t i = 0; i < host->buckets; i++) {

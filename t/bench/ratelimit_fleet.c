@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <apr_general.h>
@@ -74,6 +75,7 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
     unsigned char id[RLR_STORE_ID_BYTES] = {0};
     rlr_connection_config_t *config;
     const char *problem = NULL;
+    void *memory;
 
     apr_pool_create(&host->pool, NULL);
     config = apr_pcalloc(host->pool, sizeof(*config));
@@ -83,9 +85,12 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
     }
     memcpy(id, &number, sizeof(number));
     id[sizeof(number)] = 1;
-    rlr_ledger_create(&host->ledger,
-                      apr_pcalloc(host->pool, rlr_ledger_size(LEASES)), LEASES,
-                      id);
+    memory = mmap(NULL, rlr_ledger_size(LEASES), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED
+        || !rlr_ledger_create(&host->ledger, memory, LEASES, id, id)) {
+        return "no memory for a ledger";
+    }
     host->exchange.ledger = &host->ledger;
     slots.all = apr_pcalloc(host->pool, sizeof(*slots.all));
     host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US, host->pool);

@@ -78,6 +78,15 @@ for my $slots (1_000, 200_000) {
 like $server->error_log, qr/RLR0110: the shared table was replaced by one of 200000 slots/,
     'a replaced table is logged';
 
+# The leases of a store are in use until all children have ended.
+my $store = "RateLimitStore redis://127.0.0.1:1\nRateLimitStoreHosts 1\nRateLimitStoreFailure open\n";
+restart('graceful', "RateLimitTable 200000\n$store$RULES$SERVE");
+unlike $server->error_log, qr/RLR0129/, 'leases have the size of the table with which the store is switched on';
+restart('graceful', "RateLimitTable 300000\n$store$RULES$SERVE");
+like $server->error_log, qr/RLR0129: RateLimitTable 300000: the leases of RateLimitStore remain those of 200000 until httpd is stopped and started/,
+    'a table size that leases cannot have is logged';
+restart('graceful', "RateLimitTable 200000\n$RULES$SERVE");
+
 my @rules = map { "RateLimitRule extra-$_ /extra/$_ key=api-key us=9/3600\n" } 1 .. 300;
 my $before = rest('/second', $other);
 restart('graceful', "RateLimitTable 200000\n$RULES@rules$SERVE");

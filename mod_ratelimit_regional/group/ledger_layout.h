@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layout of a ledger in shared memory. Private to group/. It has no
+ * pointers; each part is 64-byte aligned:
+ *
+ *    fixed       header.h, id, secret, what is counted and logged, the slots of
+ *                waiting threads
+ *    partitions  per partition a robust mutex and the membership
+ *    stripes     256 robust mutexes of leases, and the lease in use with each
+ *    tags        per set 8 x u64, one cache line: 59 bits of the key's hash,
+ * and its partition in the lowest four; 0 = free leases      per set 8 x 224
+ * bytes
+ *
+ * A key's stripe and its sets, which are all of this stripe, follow from a
+ * keyed hash: no client can choose keys that share sets. The leases of all
+ * partitions are together: an address may hold a sixteenth of the table, and no
+ * client fills with this the leases of one partition.
+ */
+#ifndef RLR_LEDGER_LAYOUT_H
+#define RLR_LEDGER_LAYOUT_H
+
+#include <pthread.h>
+
+#include "../counter/choice.h"
+#include "../counter/header.h"
+#include "ledger.h"
+
+#define RLR_LEDGER_STRIPES 256U
+
+struct rlr_partition_t {
+    _Alignas(64) pthread_mutex_t mutex;
+    rlr_ledger_state_t state;
+    _Atomic uint64_t lost_until_ms;
+};
+
+typedef struct rlr_stripe_t {
+    _Alignas(64) pthread_mutex_t mutex;
+    /* The index of the lease that the owner may write, and 1; 0: none. */
+    _Atomic uint32_t used;
+} rlr_stripe_t;
+
+struct rlr_lease_tags_t {
+    _Alignas(64) uint64_t tag[RLR_WAYS];
+};
+
+struct rlr_ledger_memory_t {
+    rlr_header_t header;
+    unsigned char id[RLR_STORE_ID_BYTES];
+    unsigned char secret[RLR_LEDGER_SECRET_BYTES];
+    _Atomic uint32_t longest_sec; /* interval of all leases */
+    _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
+    _Atomic uint64_t started_ms; /* the last start that was logged */
+    rlr_stats_t stats;
+    rlr_wait_slot_t wait_slots[RLR_WAIT_SLOTS_MAX];
+    rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
+    rlr_stripe_t stripes[RLR_LEDGER_STRIPES];
+};
+
+_Static_assert(sizeof(rlr_stripe_t) == 64, "a lock is one line");
+_Static_assert(sizeof(struct rlr_lease_tags_t) == 64,
+               "a set's tags are one line");
+
+static inline rlr_partition_t *rlr_ledger_partition(const rlr_ledger_t *ledger,
+                                                    uint32_t i)
+{
+    return &ledger->memory->partitions[i];
+}
+
+#endif
