@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "config/directives.h"
 #include "config/dump.h"
-#include "config/dump_store.h"
+#include "config/summary.h"
 #include "config/vhost.h"
 #include "config/vhost_warn.h"
 #include "counter/walk.h"
@@ -219,8 +219,9 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     region = apr_palloc(pconf, sizeof(*region));
-    rlr_group_init(region, &global->store, &ledger);
-    region->rules = rlr_dump_store_rules(global, pconf);
+    rlr_group_init(region, &global->store, &ledger,
+                   rlr_summary_name_host(pconf));
+    region->rules = rlr_summary_write(server, pconf);
     region->longest_sec = find_longest(server);
     rlr_vhost_set_store(server, region);
     rlr_worker_leave_at_end(region, server, pconf);

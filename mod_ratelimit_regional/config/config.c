@@ -37,6 +37,7 @@ void *rlr_config_create(apr_pool_t *pool, server_rec *server)
     config->rule_engines = apr_array_make(pool, 2, sizeof(rlr_rule_engine_t));
     config->exempt_networks = apr_array_make(pool, 2, sizeof(void *));
     config->exempt_keys = apr_array_make(pool, 2, sizeof(rlr_digest_t));
+    config->exempt_texts = apr_array_make(pool, 2, sizeof(const char *));
     return config;
 }
 
@@ -56,6 +57,7 @@ void *rlr_config_merge(apr_pool_t *pool, void *base_data, void *add_data)
     PICK(ipv6_prefix, -1);
     PICK(strip_prefix, NULL);
     PICK(key_pattern, NULL);
+    PICK(key_pattern_text, NULL);
     /* The virtual host's entries come last and win. */
     merged->rule_engines = apr_array_append(pool, base->rule_engines,
                                             add->rule_engines);
@@ -63,6 +65,8 @@ void *rlr_config_merge(apr_pool_t *pool, void *base_data, void *add_data)
                                                add->exempt_networks);
     merged->exempt_keys = apr_array_append(pool, base->exempt_keys,
                                            add->exempt_keys);
+    merged->exempt_texts = apr_array_append(pool, base->exempt_texts,
+                                            add->exempt_texts);
     return merged;
 }
 

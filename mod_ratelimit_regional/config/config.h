@@ -77,8 +77,10 @@ typedef struct rlr_config_t {
     /* "" for none. */
     const char *strip_prefix;
     ap_regex_t *key_pattern;
+    const char *key_pattern_text;
     apr_array_header_t *exempt_networks; /* of apr_ipsubnet_t * */
     apr_array_header_t *exempt_keys;     /* of rlr_digest_t */
+    apr_array_header_t *exempt_texts;    /* of const char *: all of them */
     /* Computed by the check_config hook; NULL: this server limits nothing. */
     rlr_vhost_t *vhost;
 } rlr_config_t;

@@ -243,6 +243,7 @@ static const char *set_key_pattern(cmd_parms *cmd, void *dir, const char *arg)
         return expect(cmd, "a regular expression", arg);
     }
     rlr_config_get(cmd->server)->key_pattern = pattern;
+    rlr_config_get(cmd->server)->key_pattern_text = arg;
     return NULL;
 }
 
@@ -271,6 +272,7 @@ static const char *add_exempt(cmd_parms *cmd, void *dir, const char *arg)
     rlr_config_t *config = rlr_config_get(cmd->server);
     rlr_digest_t key;
 
+    APR_ARRAY_PUSH(config->exempt_texts, const char *) = arg;
     if (rlr_digest_parse(&key, arg)) {
         APR_ARRAY_PUSH(config->exempt_keys, rlr_digest_t) = key;
         return NULL;

@@ -188,6 +188,6 @@ void rlr_dump(apr_pool_t *pool, server_rec *main_server)
                          APR_ARRAY_IDX(regions, i, const char *), pool);
     }
     print_servers(main_server, pool);
-    rlr_dump_store(global, pool);
+    rlr_dump_store(main_server, pool);
     fflush(stdout);
 }

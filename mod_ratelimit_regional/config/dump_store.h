@@ -3,13 +3,10 @@
 #ifndef RLR_DUMP_STORE_H
 #define RLR_DUMP_STORE_H
 
-#include "config.h"
-
-/* Returns the rules in order, a line for each, in pool. */
-const char *rlr_dump_store_rules(const rlr_global_t *global, apr_pool_t *pool);
+#include <httpd.h>
 
 /* Prints which hosts have the same rules, and the differences of the others;
  * nothing without a store. */
-void rlr_dump_store(const rlr_global_t *global, apr_pool_t *pool);
+void rlr_dump_store(server_rec *main_server, apr_pool_t *pool);
 
 #endif

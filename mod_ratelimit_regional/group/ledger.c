@@ -38,6 +38,7 @@ size_t rlr_ledger_size(uint32_t keys)
 static void set_parts(rlr_ledger_t *ledger, void *memory, uint32_t sets)
 {
     ledger->memory = memory;
+    ledger->generation = 0;
     ledger->sets = sets;
     ledger->tags = (struct rlr_lease_tags_t *)(ledger->memory + 1);
     ledger->leases = (rlr_lease_t *)(ledger->tags + sets);
@@ -77,6 +78,8 @@ bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size)
         return false;
     }
     set_parts(ledger, memory, header->sets);
+    ledger->generation = atomic_fetch_add(&ledger->memory->generation, 1) + 1;
+    atomic_store(&ledger->memory->warned_ms[RLR_LEDGER_RULES], 0);
     return true;
 }
 
@@ -91,6 +94,10 @@ bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
     _Atomic uint64_t *at = &ledger->memory->warned_ms[warning];
     uint64_t warned_ms = atomic_load(at);
 
+    if (warning == RLR_LEDGER_RULES
+        && atomic_load(&ledger->memory->generation) != ledger->generation) {
+        return false;
+    }
     return (warned_ms == 0 || now_ms >= warned_ms + 60000)
         && atomic_compare_exchange_strong(at, &warned_ms, now_ms);
 }

@@ -26,6 +26,7 @@ typedef struct rlr_ledger_t {
     struct rlr_lease_tags_t *tags;
     rlr_lease_t *leases;
     uint32_t sets;
+    uint32_t generation;
 } rlr_ledger_t;
 
 /* A partition; its member may be used with its lock only. */
@@ -54,7 +55,8 @@ typedef enum rlr_ledger_warning_t {
     RLR_LEDGER_WARNINGS
 } rlr_ledger_warning_t;
 
-/* Whether a warning, or to send the rules, is due: once a minute. */
+/* Whether a warning is due: once a minute. To send the rules is due as often,
+ * for the last configuration, and at once for a new one. */
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
                       uint64_t now_ms);
 

@@ -48,6 +48,8 @@ struct rlr_ledger_memory_t {
     unsigned char id[RLR_STORE_ID_BYTES];
     unsigned char secret[RLR_LEDGER_SECRET_BYTES];
     _Atomic uint32_t longest_sec; /* interval of all leases */
+    /* Configurations that have attached it. */
+    _Atomic uint32_t generation;
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;

@@ -3,7 +3,8 @@
 #include "group.h"
 
 #include <string.h>
-#include <unistd.h>
+
+#include <apr_strings.h>
 
 #include "../counter/clock.h"
 #include "../group/leases.h"
@@ -17,16 +18,14 @@
 #define RETRY_MS 1000U
 
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger)
+                    const rlr_ledger_t *ledger, const char *name)
 {
     memset(group, 0, sizeof(*group));
     group->config = config;
     group->ledger = *ledger;
     memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
     group->member.members = config->hosts;
-    if (gethostname(group->member.name, sizeof(group->member.name) - 1) != 0) {
-        group->member.name[0] = '\0';
-    }
+    apr_cpystrn(group->member.name, name, sizeof(group->member.name));
     group->member.share_ms = config->failure == RLR_FAILURE_LOCAL
         ? config->share_ms
         : 0;

@@ -35,9 +35,10 @@ typedef struct rlr_group_t {
     rlr_queue_t *queue;   /* set in each child; NULL before */
 } rlr_group_t;
 
-/* Sets *group for the ledger, without a queue, and without rules. */
+/* Sets *group for the ledger and a host of that name, without a queue, and
+ * without rules. */
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger);
+                    const rlr_ledger_t *ledger, const char *name);
 
 /* Returns the key by which all hosts know an identity of a row. */
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,

@@ -11,7 +11,6 @@ use Sys::Hostname qw(hostname);
 use Test::More;
 
 my $redis = GroupTest::Redis->new;
-my $name = hostname();
 
 sub start {
     my ($hosts, $more) = @_;
@@ -64,6 +63,7 @@ logged($pair[0], qr/RLR0122: 1 of 2 hosts are not connected to the store; it res
     'the first of two hosts says that another one is missing');
 push @pair, start(2);
 wait_for('a grant', sub { status_of($pair[0], 'pair') != 429 });
+my $name = hostname() . "/127.0.0.1:$pair[1]{port}";
 my $killed = $pair[1]->httpd_pid;
 kill KILL => $killed, children_of($killed);
 $pair[0]->stop;

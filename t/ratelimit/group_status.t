@@ -15,7 +15,7 @@ RateLimitRule large =/large key=api-key us=6400/1h
     SetHandler ratelimit-status
 </Location>
 CONF
-my $name = hostname();
+my $name = hostname() . "/127.0.0.1:$region->{hosts}[0]{port}";
 
 sub see { return $region->{hosts}[ $_[0] ]->ask('GET', '/limits' . ($_[1] // '')) }
 sub store { return see($_[0])->{json}{store} }

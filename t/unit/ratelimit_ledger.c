@@ -128,6 +128,21 @@ static void a_warning_is_due_once_a_minute(void **state)
     end(&test);
 }
 
+static void the_last_configuration_sends_its_rules_at_once(void **state)
+{
+    rlr_ledger_t next;
+    case_t test;
+
+    begin(&test, 16);
+    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1000));
+    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1001));
+    assert_true(rlr_ledger_attach(&next, test.memory, test.size));
+    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1002));
+    assert_true(rlr_ledger_warns(&next, RLR_LEDGER_RULES, 1002));
+    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 90000));
+    end(&test);
+}
+
 static void requests_are_counted_by_region(void **state)
 {
     rlr_stats_t *stats;
@@ -182,6 +197,7 @@ int main(void)
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
         CHECK_TEST(a_warning_is_due_once_a_minute),
+        CHECK_TEST(the_last_configuration_sends_its_rules_at_once),
         CHECK_TEST(requests_are_counted_by_region),
         CHECK_TEST(round_trips_are_counted_by_duration),
     };
