@@ -273,15 +273,15 @@ static void iterate(agent_supervisor_t *sv)
     until = agent_credit_step(&sv->runs.credits);
     agent_runner_resume(&sv->io);
     agent_runner_poll(&sv->io);
-    until = agent_earlier(
-        until, agent_earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
-    until = agent_earlier(until, agent_slots_replenish(&sv->runners));
-    until = agent_earlier(until, agent_webhook_loop_step(&sv->deliveries));
-    until = agent_earlier(until, agent_batch_step(&sv->runs.batches));
-    until = agent_earlier(until, agent_database_step(&sv->database));
-    until = agent_earlier(until, agent_database_step(&sv->second));
-    until = agent_earlier(until, agent_database_step(&sv->third));
-    until = agent_earlier(until, agent_shutdown_step(&sv->shutdown));
+    until = AGENT_MIN(until, sv->tick_at);
+    until = AGENT_MIN(until, agent_worker_next_tick(&sv->worker));
+    until = AGENT_MIN(until, agent_slots_replenish(&sv->runners));
+    until = AGENT_MIN(until, agent_webhook_loop_step(&sv->deliveries));
+    until = AGENT_MIN(until, agent_batch_step(&sv->runs.batches));
+    until = AGENT_MIN(until, agent_database_step(&sv->database));
+    until = AGENT_MIN(until, agent_database_step(&sv->second));
+    until = AGENT_MIN(until, agent_database_step(&sv->third));
+    until = AGENT_MIN(until, agent_shutdown_step(&sv->shutdown));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
         return;

@@ -50,8 +50,8 @@ void agent_shutdown_stop(agent_shutdown_t *shutdown,
                          apr_interval_time_t timeout, const char *why)
 {
     if (shutdown->context->mode >= AGENT_MODE_STOPPING) {
-        shutdown->end_by = agent_earlier(shutdown->end_by,
-                                         shutdown->context->now + timeout);
+        shutdown->end_by = AGENT_MIN(shutdown->end_by,
+                                     shutdown->context->now + timeout);
         return;
     }
     read_final_output(shutdown->io);
@@ -124,7 +124,7 @@ static apr_interval_time_t final_timeout(const agent_shutdown_t *shutdown)
         ? 0
         : shutdown->cancel_at - shutdown->context->now;
 
-    return rest > FINAL_TIMEOUT ? rest : FINAL_TIMEOUT;
+    return AGENT_MAX(rest, FINAL_TIMEOUT);
 }
 
 static apr_time_t step_draining(agent_shutdown_t *shutdown)
@@ -137,8 +137,7 @@ static apr_time_t step_draining(agent_shutdown_t *shutdown)
         return shutdown->context->now;
     }
     end_drain(shutdown);
-    return shutdown->stop_at < shutdown->cancel_at ? shutdown->stop_at
-                                                   : shutdown->cancel_at;
+    return AGENT_MIN(shutdown->stop_at, shutdown->cancel_at);
 }
 
 static apr_time_t step_stopping(agent_shutdown_t *shutdown)

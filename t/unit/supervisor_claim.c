@@ -365,10 +365,9 @@ static void find_pauses(apr_interval_time_t *sweep, apr_interval_time_t *claim,
         agent_claim_choose(&f->claim);
         agent_claim_operation.receive(&f->claim,
                                       (const agent_db_result_t *)&no_rows);
-        *sweep = agent_later(
-            *sweep, agent_sweep_workers_operation.due(&f->worker) - NOW);
-        *claim = agent_later(*claim,
-                             agent_claim_operation.due(&f->claim) - NOW);
+        *sweep = AGENT_MAX(*sweep,
+                           agent_sweep_workers_operation.due(&f->worker) - NOW);
+        *claim = AGENT_MAX(*claim, agent_claim_operation.due(&f->claim) - NOW);
     }
 }
 

@@ -2,6 +2,8 @@
 /* Rows that a statement may ask for; see adaptive_limit.h. */
 #include "adaptive_limit.h"
 
+#include "order.h"
+
 void agent_adaptive_limit_init(agent_adaptive_limit_t *limit, int max)
 {
     limit->current = max;
@@ -10,11 +12,10 @@ void agent_adaptive_limit_init(agent_adaptive_limit_t *limit, int max)
 
 void agent_adaptive_limit_raise(agent_adaptive_limit_t *limit)
 {
-    limit->current = limit->current * 2 < limit->max ? limit->current * 2
-                                                     : limit->max;
+    limit->current = AGENT_MIN(limit->current * 2, limit->max);
 }
 
 void agent_adaptive_limit_lower(agent_adaptive_limit_t *limit, int asked)
 {
-    limit->current = asked > 1 ? asked / 2 : 1;
+    limit->current = AGENT_MAX(asked / 2, 1);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "context.h"
+#include "order.h"
 
 /* An iteration begins at least this often. */
 #define LONGEST_WAIT apr_time_from_sec(10)
@@ -94,8 +95,7 @@ void agent_poll_remove(agent_poll_t *set, agent_poll_watch_t *watch)
 /* Milliseconds, rounded up: a wait cut short would be a busy loop. */
 static int count_ms(apr_time_t until, apr_time_t now)
 {
-    apr_interval_time_t wait = until - now < LONGEST_WAIT ? until - now
-                                                          : LONGEST_WAIT;
+    apr_interval_time_t wait = AGENT_MIN(until - now, LONGEST_WAIT);
 
     return wait > 0 ? (int)((wait + 999) / 1000) : 0;
 }

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../base/order.h"
 #include "fair_queue.h"
 
 /* The bytes of a deployment, or of an account: at least one. */
@@ -188,7 +189,7 @@ agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
 /* The room that others leave. */
 static apr_size_t rest_of(apr_size_t room, apr_size_t others)
 {
-    return others < room ? room - others : 0;
+    return room - AGENT_MIN(others, room);
 }
 
 static bool may_add(apr_size_t own, apr_size_t bytes, apr_size_t most)
@@ -233,7 +234,7 @@ bool agent_backlog_has_share(const agent_batch_queue_t *queue,
                                : queue->dedicated_bytes + queue->credit_bytes;
     apr_size_t own = bytes_in(look_up(queue, deployment_id), kind);
     apr_size_t most = rest_of(room, all - own) / 2;
-    apr_size_t other_runs = own > run_bytes ? own - run_bytes : 0;
+    apr_size_t other_runs = own - AGENT_MIN(run_bytes, own);
 
     return account_may_add(
                bytes_in(look_up_account(queue, deployment_id), kind), all, kind,
@@ -285,7 +286,7 @@ void agent_backlog_set_slow(agent_batch_queue_t *queue,
         APR_RING_INSERT_TAIL(&queue->backlogs->slow, backlog, agent_backlog_t,
                              slow_link);
     }
-    backlog->pace.limit = weight > 0 ? weight : 1;
+    backlog->pace.limit = AGENT_MAX(weight, (apr_size_t)1);
     agent_pace_dedicate(&backlog->pace, queue->context->now);
 }
 

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../base/order.h"
 #include "backlog.h"
 #include "batch_private.h"
 #include "fair_queue.h"
@@ -242,7 +243,7 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
                                           : AGENT_BATCH_MAX_BYTES;
     apr_size_t weight = agent_pace_limit(&queue->pace);
 
-    weight = weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+    weight = AGENT_MAX(weight, LEAST_WEIGHT);
     return !batch->is_sealed
         && batch->items->nelts + lines <= AGENT_BATCH_MAX_ITEMS
         && agent_buffer_length(&batch->text) + bytes <= most
@@ -371,7 +372,7 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
     case AGENT_ITEM_EVENT:
     case AGENT_ITEM_TASK:
     case AGENT_ITEM_RECORD:
-        return next > soon ? next : soon;
+        return AGENT_MAX(next, soon);
     case AGENT_ITEM_CHECKPOINT:
         /* A short run has ended by then: one commit instead of two. */
         return soon;
@@ -405,7 +406,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
     }
-    batch->due_at = due < batch->due_at ? due : batch->due_at;
+    batch->due_at = AGENT_MIN(due, batch->due_at);
 }
 
 void agent_batch_drop_run(agent_batch_queue_t *queue, agent_batch_t *batch,

@@ -16,6 +16,8 @@
 
 #include <apr_strings.h>
 
+#include "../base/order.h"
+
 /* Idle shares that are looked at for each batch that leaves, at each level: one
  * may become idle with it, so they become fewer. */
 #define SWEPT 2
@@ -245,8 +247,8 @@ static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
     apr_interval_time_t limit = 2 * queue->context->timing.statement;
     agent_share_t *share = batch->place.share;
 
-    used = used < limit ? used : limit;
-    used = used > 1 ? used : 1;
+    used = AGENT_MIN(used, limit);
+    used = AGENT_MAX(used, 1);
     for (; share->owner != NULL; share = share->owner) {
         share->tag += used;
         share->owner->rest += used;
@@ -285,7 +287,7 @@ apr_time_t agent_fair_queue_due(const agent_batch_queue_t *queue,
 {
     apr_time_t due = batch->is_sealed ? queue->context->now : batch->due_at;
 
-    return due > batch->retry_at ? due : batch->retry_at;
+    return AGENT_MAX(due, batch->retry_at);
 }
 
 /* Whether the batch is to be sent before the other one, of another run. */

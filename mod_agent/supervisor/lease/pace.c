@@ -2,6 +2,8 @@
 /* Limits of statements that save output; see pace.h. */
 #include "pace.h"
 
+#include "../base/order.h"
+
 /* A run leaves the shared batches for this time. */
 #define DEDICATED_TIME apr_time_from_sec(5)
 /* A shared batch that took longer delays others; the part of it that a run has
@@ -30,9 +32,9 @@ apr_size_t agent_pace_limit(const agent_pace_t *pace)
 static apr_size_t fit(apr_size_t weight, apr_interval_time_t elapsed)
 {
     double fits = (double)weight * (double)AGENT_PACE_AIM
-        / (double)(elapsed > 0 ? elapsed : 1);
+        / (double)AGENT_MAX(elapsed, 1);
 
-    return fits < (double)AGENT_PACE_MOST ? (apr_size_t)fits : AGENT_PACE_MOST;
+    return (apr_size_t)AGENT_MIN(fits, (double)AGENT_PACE_MOST);
 }
 
 void agent_pace_save(agent_pace_t *pace, apr_size_t weight,
@@ -41,11 +43,10 @@ void agent_pace_save(agent_pace_t *pace, apr_size_t weight,
     apr_size_t last = pace->limit > 0 ? pace->limit : AGENT_PACE_FIRST;
     apr_size_t limit = fit(weight, elapsed);
     /* Slowly after a failure, which may come again. */
-    apr_size_t least = last + last / 4 < AGENT_PACE_LEAST ? last + last / 4 + 1
-                                                          : AGENT_PACE_LEAST;
+    apr_size_t least = AGENT_MIN(last + last / 4 + 1, AGENT_PACE_LEAST);
 
-    limit = limit < last * 2 ? limit : last * 2;
-    pace->limit = limit > least ? limit : least;
+    limit = AGENT_MIN(limit, last * 2);
+    pace->limit = AGENT_MAX(limit, least);
     pace->needs_long_limit = pace->needs_long_limit
         && elapsed > AGENT_PACE_LONGEST / 2;
 }
@@ -55,8 +56,8 @@ void agent_pace_fail(agent_pace_t *pace, apr_size_t weight,
 {
     apr_size_t limit = fit(weight, elapsed);
 
-    limit = limit < weight / 2 ? limit : weight / 2;
-    pace->limit = limit > 0 ? limit : 1;
+    limit = AGENT_MIN(limit, weight / 2);
+    pace->limit = AGENT_MAX(limit, (apr_size_t)1);
 }
 
 bool agent_pace_is_slow(apr_size_t part, apr_size_t weight,

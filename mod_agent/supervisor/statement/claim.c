@@ -244,9 +244,7 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
         if (number >= 0) {
             agent_reported_graph_t *graph = &graphs->graphs[number];
 
-            graph->max_ready_seq = ready_seq > graph->max_ready_seq
-                ? ready_seq
-                : graph->max_ready_seq;
+            graph->max_ready_seq = AGENT_MAX(ready_seq, graph->max_ready_seq);
             return (graph_ref_t){pool, number};
         }
     }
@@ -329,7 +327,7 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     apr_time_t *claim_at = &claim->schedule->claim_at;
 
     /* A claim that was requested since then may find what this one missed. */
-    *claim_at = agent_earlier(
+    *claim_at = AGENT_MIN(
         *claim_at, agent_database_after(claim->context, AGENT_CLAIM_INTERVAL));
     for (int row = 0; row < agent_db_rows(result); row++) {
         graph_ref_t ref = find_graph(claim, result, row);
@@ -359,7 +357,7 @@ static void fail_claim(void *part, agent_failure_t failure)
      * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
         agent_adaptive_limit_lower(
-            &claim->limit, agent_larger(claim->ordinary, claim->quarantined));
+            &claim->limit, AGENT_MAX(claim->ordinary, claim->quarantined));
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to this worker that it does not know. */

@@ -17,7 +17,7 @@ static apr_time_t next_full_scan(const agent_runner_pool_t *pool)
         const agent_graph_set_t *set = &pool->graphs.sets[i];
 
         if (set->users > 0 && set->count > 0) {
-            next = agent_earlier(next, set->full_scan_at);
+            next = AGENT_MIN(next, set->full_scan_at);
         }
     }
     return next;
@@ -35,13 +35,14 @@ static apr_time_t due_for_quarantined(const agent_claim_t *claim)
         const agent_runner_pool_t *pool = &claim->runners->pools[i];
 
         if (agent_slots_free_quarantine_runners(claim->runners, pool) > 0) {
-            next = agent_earlier(next, next_full_scan(pool));
+            next = AGENT_MIN(next, next_full_scan(pool));
         }
     }
-    return next == AGENT_CLOCK_NEVER
-        ? next
-        : agent_later(schedule->claim_at,
-                      agent_earlier(schedule->claim_quarantined_at, next));
+    if (next == AGENT_CLOCK_NEVER) {
+        return next;
+    }
+    next = AGENT_MIN(schedule->claim_quarantined_at, next);
+    return AGENT_MAX(schedule->claim_at, next);
 }
 
 /* Whether runners with these graphs have a free slot, or will have one when
@@ -149,9 +150,9 @@ static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
     pool->claim = (agent_pool_claim_t){
         .set = set,
         .last_set = (int)(set - pool->graphs.sets),
-        .ordinary = agent_smaller(agent_slots_free(pool, set),
-                                  claim->limit.current),
-        .quarantined = agent_smaller(
+        .ordinary = AGENT_MIN(agent_slots_free(pool, set),
+                              claim->limit.current),
+        .quarantined = AGENT_MIN(
             agent_slots_free_quarantine_runners(claim->runners, pool),
             claim->limit.current)};
     if (agent_pool_is_idle(pool)) {
@@ -181,13 +182,12 @@ static bool choose_sets(agent_claim_t *claim)
 
         if (set != NULL) {
             ask_for_room(claim, pool, set);
-            claim->ordinary += agent_larger(pool->claim.ordinary, 0);
-            claim->quarantined += agent_larger(pool->claim.quarantined, 0);
+            claim->ordinary += AGENT_MAX(pool->claim.ordinary, 0);
+            claim->quarantined += AGENT_MAX(pool->claim.quarantined, 0);
         }
     }
-    claim->ordinary = agent_smaller(claim->ordinary, claim->limit.current);
-    claim->quarantined = agent_smaller(claim->quarantined,
-                                       claim->limit.current);
+    claim->ordinary = AGENT_MIN(claim->ordinary, claim->limit.current);
+    claim->quarantined = AGENT_MIN(claim->quarantined, claim->limit.current);
     return !APR_RING_EMPTY(&claim->asked, agent_runner_pool_t, asked_link);
 }
 

@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "../../core/backoff.h"
+#include "../base/order.h"
 
 #define FIRST_ENTRIES   32
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
@@ -286,7 +287,7 @@ static apr_time_t close_unused(agent_database_t *database, apr_time_t next)
         database->was_connected = false;
         return next;
     }
-    return next < until ? next : until;
+    return AGENT_MIN(next, until);
 }
 
 static apr_time_t send_next(agent_database_t *database)

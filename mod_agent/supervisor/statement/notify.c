@@ -6,6 +6,7 @@
 
 #include "../../core/id_list.h"
 #include "../../core/uuid.h"
+#include "../base/order.h"
 
 #define INTERVAL apr_time_from_msec(2)
 
@@ -35,7 +36,7 @@ static void add_id(agent_notify_t *notify, const char *id, bool may_have_ended,
         apr_hash_set(notify->ids, entry->id, APR_HASH_KEY_STRING, entry);
     }
     entry->may_have_ended |= may_have_ended;
-    notify->due_at = due < notify->due_at ? due : notify->due_at;
+    notify->due_at = AGENT_MIN(due, notify->due_at);
 }
 
 void agent_notify_add(agent_notify_t *notify, const char *run_id,

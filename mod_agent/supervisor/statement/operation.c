@@ -3,6 +3,7 @@
 #include "operation.h"
 
 #include "../../core/clock.h"
+#include "../base/order.h"
 
 static bool precedes(const agent_operation_entry_t *entry,
                      const agent_operation_entry_t *other)
@@ -25,7 +26,7 @@ agent_operation_entry_t *agent_operation_choose(
         apr_time_t due = entry->operation->due(entry->part);
 
         if (due > now) {
-            *next = due < *next ? due : *next;
+            *next = AGENT_MIN(due, *next);
         }
         else if (best == NULL || precedes(entry, best)) {
             best = entry;

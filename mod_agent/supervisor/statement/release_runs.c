@@ -7,6 +7,7 @@
 
 #include <apr_strings.h>
 
+#include "../base/order.h"
 #include "../runner/run/run_end.h"
 #include "fail_run.h"
 
@@ -211,8 +212,7 @@ static void count_failure(agent_runs_t *runs, agent_release_t *release,
         apr_interval_time_t pause = apr_time_from_sec(release->failures)
             * release->failures;
 
-        release->retry_at = runs->context->now
-            + (pause < MAX_PAUSE ? pause : MAX_PAUSE);
+        release->retry_at = runs->context->now + AGENT_MIN(pause, MAX_PAUSE);
     }
     APR_RING_REMOVE(release, link);
     APR_RING_INSERT_TAIL(ring, release, agent_release_t, link);

@@ -2,6 +2,7 @@
 /* Limits of statements with dedicated batches; see save_limit.h. */
 #include "save_limit.h"
 
+#include "../base/order.h"
 #include "../lease/fair_queue.h"
 
 apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
@@ -9,8 +10,7 @@ apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
 {
     apr_interval_time_t longest = 2 * context->timing.statement;
 
-    return is_long || longest < AGENT_PACE_LONGEST ? longest
-                                                   : AGENT_PACE_LONGEST;
+    return is_long ? longest : AGENT_MIN(longest, AGENT_PACE_LONGEST);
 }
 
 bool agent_save_limit_is_long(const agent_save_t *save)
@@ -44,7 +44,7 @@ static apr_time_t due(void *part)
     const agent_save_t *save = part;
     apr_time_t at = agent_save_limit_due(save, false);
 
-    return at > save->limit_retry_at ? at : save->limit_retry_at;
+    return AGENT_MAX(at, save->limit_retry_at);
 }
 
 /* Settings of the session. */

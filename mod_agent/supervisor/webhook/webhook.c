@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../../core/json.h"
+#include "../base/order.h"
 #include "../statement/expire.h"
 #include "loop.h"
 
@@ -84,7 +85,7 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
     webhook->schedule->webhooks_sent_at = webhook->context->now;
     webhook->schedule->webhooks_at = AGENT_CLOCK_NEVER;
     params[0] = webhook->worker->id;
-    params[1] = apr_itoa(pool, room < CLAIM_MOST ? room : CLAIM_MOST);
+    params[1] = apr_itoa(pool, AGENT_MIN(room, CLAIM_MOST));
     params[2] = apr_itoa(pool, room);
     params[3] = print_room(table, pool);
     params[4] = apr_itoa(pool, lease);

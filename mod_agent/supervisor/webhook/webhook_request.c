@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 
 #include "../../core/address.h"
+#include "../base/order.h"
 #include "sign.h"
 
 /* Head and body of a response together; beyond it the connection is closed. */
@@ -107,7 +108,7 @@ void agent_webhook_request_read(agent_webhook_response_t *response,
     curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
     response->status = (int)status;
     response->failure = describe(delivery, code);
-    response->retry_after = wait < APR_INT32_MAX ? (int)wait : APR_INT32_MAX;
+    response->retry_after = (int)AGENT_MIN(wait, (curl_off_t)APR_INT32_MAX);
 }
 
 /* ---- the request ---- */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "../../base/order.h"
 #include "../protocol/protocol.h"
 #include "../run/ack.h"
 #include "../run/run_end.h"
@@ -71,7 +72,7 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
     agent_pool_forget_failed_starts(runner->runner_pool);
     agent_pool_note_reports(runner->runner_pool);
     runner->state = AGENT_RUNNER_READY;
-    runner->slots = line->slots < config->slots ? line->slots : config->slots;
+    runner->slots = AGENT_MIN(line->slots, config->slots);
     runner->limit_at = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
     agent_report_write(io->context, AGENT_LOG_INFO, "AGT0330", 0,
@@ -126,16 +127,14 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
 }
 
 /* Longest text of a failure in the log. */
-#define MAX_FAILURE_BYTES 2000
+#define MAX_FAILURE_BYTES ((apr_size_t)2000)
 
 /* Writes the error of a failed run or call to the log too. The error of a call
  * is an answer to its client. */
 static void report_failure(const agent_context_t *context,
                            const agent_lease_t *lease, const agent_line_t *line)
 {
-    apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
-        ? line->failure_length
-        : MAX_FAILURE_BYTES;
+    apr_size_t length = AGENT_MIN(line->failure_length, MAX_FAILURE_BYTES);
 
     if (line->failure != NULL) {
         agent_report_write(context,

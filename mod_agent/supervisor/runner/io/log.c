@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../../../core/uuid.h"
+#include "../../base/order.h"
 
 /* Bytes of a line that are logged. */
 #define MAX_LINE 8000
@@ -139,7 +140,7 @@ void agent_runner_take_log(const agent_context_t *context,
         apr_size_t room = MAX_LINE - agent_buffer_length(&log->text);
 
         if (!log->is_skipping) {
-            agent_buffer_append(&log->text, bytes, part < room ? part : room);
+            agent_buffer_append(&log->text, bytes, AGENT_MIN(part, room));
         }
         if (part >= room && !log->is_skipping) {
             write_line(context, runner);

@@ -77,10 +77,9 @@ int agent_slots_used(const agent_runner_pool_t *pool)
 
 int agent_slots_quarantine_share(const agent_runner_table_t *table)
 {
-    int share = AGENT_RUNNERS_QUARANTINE
-        / (table->pool_count > 0 ? table->pool_count : 1);
+    int share = AGENT_RUNNERS_QUARANTINE / AGENT_MAX(table->pool_count, 1);
 
-    return share > 0 ? share : 1;
+    return AGENT_MAX(share, 1);
 }
 
 /* Quarantine runners that can be started now; after a failure one at a time,
@@ -93,8 +92,9 @@ static int count_startable(const agent_runner_table_t *table,
         - count_runners(pool, COUNT_QUARANTINE);
     int of_kind = AGENT_RUNNERS_QUARANTINE - table->quarantined;
     int of_all = AGENT_RUNNERS_MAX - table->count;
-    int count = agent_smaller(of_pool, agent_smaller(of_kind, of_all));
+    int count = AGENT_MIN(of_pool, of_kind);
 
+    count = AGENT_MIN(count, of_all);
     if (table->context->mode != AGENT_MODE_RUNNING
         || pause->start_at > table->context->now || count <= 0) {
         return 0;
@@ -249,7 +249,7 @@ apr_time_t agent_slots_replenish(agent_runner_table_t *table)
         if (missing > 0) {
             apr_time_t at = replenish_pool(table, pool, missing);
 
-            until = at < until ? at : until;
+            until = AGENT_MIN(at, until);
         }
         else {
             AGENT_RING_LEAVE(pool, lacking_link);

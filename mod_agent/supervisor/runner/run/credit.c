@@ -2,6 +2,7 @@
 /* Flow control of each run; see credit.h. */
 #include "credit_private.h"
 
+#include "../../base/order.h"
 #include "../protocol/protocol.h"
 
 /* Credit lapses after timing.credit, or after this time when a runner without
@@ -99,9 +100,7 @@ bool agent_credit_allows(const agent_credit_queue_t *queue,
 void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
 {
     /* A statement in flight may save output of an older lease. */
-    lease->credit.unsaved -= bytes < lease->credit.unsaved
-        ? bytes
-        : lease->credit.unsaved;
+    lease->credit.unsaved -= AGENT_MIN(bytes, lease->credit.unsaved);
 }
 
 /* ---- waiting ---- */
@@ -141,7 +140,7 @@ void agent_credit_stop_waiting(agent_lease_t *lease)
 
 void agent_credit_expect_lapse(agent_credit_queue_t *queue, apr_time_t at)
 {
-    queue->lapse_at = at < queue->lapse_at ? at : queue->lapse_at;
+    queue->lapse_at = AGENT_MIN(at, queue->lapse_at);
 }
 
 void agent_credit_start_lapse(const agent_credit_queue_t *queue,
