@@ -76,10 +76,11 @@ static void init_tables(agent_supervisor_t *sv)
 }
 
 /*
- * A statement on the first connection may take a quarter of the lease: a
+ * A statement on the control connection may take a quarter of the lease: a
  * renewal is due after a quarter, may wait for one statement, and must succeed
- * before 13/20 of the lease, when runners are stopped. On the second connection
- * it may take half of the lease; save_limit.h has the limits of the third.
+ * before 13/20 of the lease, when runners are stopped. On the bulk connection
+ * it may take half of the lease; save_limit.h has the limits of the output
+ * connection.
  */
 static void init_databases(agent_supervisor_t *sv)
 {
@@ -87,24 +88,24 @@ static void init_databases(agent_supervisor_t *sv)
     apr_interval_time_t limit = context->timing.statement;
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
-    agent_database_settings_t first = {
+    agent_database_settings_t control = {
         .statement_limit = limit,
         .timeout = limit + margin,
         .on_connected = agent_worker_on_connected,
         .part = &sv->worker};
-    agent_database_settings_t second = {
+    agent_database_settings_t bulk = {
         .statement_limit = 2 * limit,
         .timeout = 2 * limit + margin,
-        .on_connected = agent_worker_on_second_connected,
+        .on_connected = agent_worker_on_bulk_connected,
         .part = &sv->worker};
-    agent_database_settings_t third = {.timeout = 2 * limit + margin,
-                                       .is_on_demand = true};
+    agent_database_settings_t output = {.timeout = 2 * limit + margin,
+                                        .is_on_demand = true};
 
-    third.statement_limit = agent_save_limit_get(context, false);
-    third.lock_limit = third.statement_limit / 2;
-    agent_database_init(&sv->database, context, &sv->poll, &first);
-    agent_database_init(&sv->second, context, &sv->poll, &second);
-    agent_database_init(&sv->third, context, &sv->poll, &third);
+    output.statement_limit = agent_save_limit_get(context, false);
+    output.lock_limit = output.statement_limit / 2;
+    agent_database_init(&sv->control, context, &sv->poll, &control);
+    agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
+    agent_database_init(&sv->output, context, &sv->poll, &output);
 }
 
 /* The statements about this worker and its runs. */
@@ -118,8 +119,8 @@ static void init_statements(agent_supervisor_t *sv)
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
                                   .schedule = &sv->schedule,
-                                  .second = &sv->second,
-                                  .third = &sv->third};
+                                  .bulk = &sv->bulk,
+                                  .output = &sv->output};
     agent_worker_init(&sv->worker);
     sv->claim = (agent_claim_t){.context = context,
                                 .worker = &sv->worker,
@@ -139,8 +140,8 @@ static void init_statements(agent_supervisor_t *sv)
                               .runs = &sv->runs,
                               .notify = &sv->notify,
                               .schedule = &sv->schedule,
-                              .first = &sv->database,
-                              .third = &sv->third};
+                              .control = &sv->control,
+                              .output = &sv->output};
     sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
                                          &sv->schedule};
 }
@@ -154,7 +155,7 @@ static void init_rest(agent_supervisor_t *sv)
                                             .runners = &sv->runners};
     sv->failing = (agent_failing_t){.worker = &sv->worker,
                                     .runners = &sv->runners};
-    sv->limits = (agent_set_limits_t){.database = &sv->database};
+    sv->limits = (agent_set_limits_t){.database = &sv->control};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
                                     .worker = &sv->worker,
@@ -165,43 +166,45 @@ static void init_rest(agent_supervisor_t *sv)
                                       .worker = &sv->worker,
                                       .webhooks = &sv->deliveries,
                                       .notify = &sv->notify,
-                                      .database = &sv->database,
-                                      .second = &sv->second,
-                                      .third = &sv->third};
+                                      .control = &sv->control,
+                                      .bulk = &sv->bulk,
+                                      .output = &sv->output};
 }
 
-/* On the first connection each statement is bounded in rows and bytes, so that
- * a renewal waits for none of them long. Output that costs much, or is long,
- * has one of its own: runs of others wait for the statements of the second. */
+/* On the control connection each statement is bounded in rows and bytes, so
+ * that a renewal waits for none of them long. Output that costs much, or is
+ * long, has a connection of its own: other runs wait for the statements of the
+ * bulk connection. */
 static void add_operations(agent_supervisor_t *sv)
 {
-    agent_database_t *first = &sv->database;
-    agent_database_t *second = &sv->second;
+    agent_database_t *control = &sv->control;
+    agent_database_t *bulk = &sv->bulk;
 
-    agent_database_add(first, &agent_set_limits_operation, &sv->limits);
-    agent_database_add(first, &agent_renew_operation, &sv->worker);
-    agent_database_add(first, &agent_batch_operation, &sv->save);
-    agent_database_add(first, &agent_check_operation, &sv->check);
-    agent_database_add(first, &agent_claim_operation, &sv->claim);
-    agent_database_add(first, &agent_notify_operation, &sv->notify);
-    agent_database_add(first, &agent_list_operation, &sv->worker);
-    agent_database_add(first, &agent_register_operation, &sv->worker);
+    agent_database_add(control, &agent_set_limits_operation, &sv->limits);
+    agent_database_add(control, &agent_renew_operation, &sv->worker);
+    agent_database_add(control, &agent_batch_operation, &sv->save);
+    agent_database_add(control, &agent_check_operation, &sv->check);
+    agent_database_add(control, &agent_claim_operation, &sv->claim);
+    agent_database_add(control, &agent_notify_operation, &sv->notify);
+    agent_database_add(control, &agent_list_operation, &sv->worker);
+    agent_database_add(control, &agent_register_operation, &sv->worker);
 
-    agent_database_add(second, &agent_release_runs_operation, &sv->release);
-    agent_database_add(second, &agent_start_operation, &sv->starts);
-    agent_database_add(second, &agent_answer_operation, &sv->answer);
-    agent_database_add(second, &agent_mark_dead_operation, &sv->worker);
-    agent_database_add(second, &agent_sweep_workers_operation, &sv->worker);
-    agent_database_add(second, &agent_save_graphs_operation, &sv->save_graphs);
-    agent_database_add(second, &agent_failing_operation, &sv->failing);
-    agent_expire_add(second, &sv->worker, &sv->notify);
-    agent_account_sweeps_add(second, &sv->worker, &sv->notify);
-    agent_database_add(second, &agent_webhook_claim_operation, &sv->webhook);
-    agent_database_add(second, &agent_webhook_save_operation, &sv->webhook);
-    agent_database_add(second, &agent_webhook_sweep_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_release_runs_operation, &sv->release);
+    agent_database_add(bulk, &agent_start_operation, &sv->starts);
+    agent_database_add(bulk, &agent_answer_operation, &sv->answer);
+    agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
+    agent_database_add(bulk, &agent_sweep_workers_operation, &sv->worker);
+    agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
+    agent_database_add(bulk, &agent_failing_operation, &sv->failing);
+    agent_expire_add(bulk, &sv->worker, &sv->notify);
+    agent_account_sweeps_add(bulk, &sv->worker, &sv->notify);
+    agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);
 
-    agent_database_add(&sv->third, &agent_save_limit_operation, &sv->save);
-    agent_database_add(&sv->third, &agent_dedicated_batch_operation, &sv->save);
+    agent_database_add(&sv->output, &agent_save_limit_operation, &sv->save);
+    agent_database_add(&sv->output, &agent_dedicated_batch_operation,
+                       &sv->save);
 }
 
 agent_supervisor_t *agent_instance_make(const agent_supervisor_config_t *config)

@@ -51,9 +51,9 @@ typedef struct agent_supervisor_t {
     agent_runner_io_t io;
     /* For short statements, for those that may be large or slow, and for
      * dedicated batches. */
-    agent_database_t database;
-    agent_database_t second;
-    agent_database_t third;
+    agent_database_t control;
+    agent_database_t bulk;
+    agent_database_t output;
     /* Statements. */
     agent_worker_t worker;
     agent_lease_check_t check;

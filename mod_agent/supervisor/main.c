@@ -278,9 +278,9 @@ static void iterate(agent_supervisor_t *sv)
     until = AGENT_MIN(until, agent_slots_replenish(&sv->runners));
     until = AGENT_MIN(until, agent_webhook_loop_step(&sv->deliveries));
     until = AGENT_MIN(until, agent_batch_step(&sv->runs.batches));
-    until = AGENT_MIN(until, agent_database_step(&sv->database));
-    until = AGENT_MIN(until, agent_database_step(&sv->second));
-    until = AGENT_MIN(until, agent_database_step(&sv->third));
+    until = AGENT_MIN(until, agent_database_step(&sv->control));
+    until = AGENT_MIN(until, agent_database_step(&sv->bulk));
+    until = AGENT_MIN(until, agent_database_step(&sv->output));
     until = AGENT_MIN(until, agent_shutdown_step(&sv->shutdown));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
@@ -309,9 +309,9 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
             iterate(sv);
         }
         agent_webhook_loop_close(&sv->deliveries);
-        agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
-        agent_database_close(&sv->second, AGENT_FAILURE_RETRY);
-        agent_database_close(&sv->third, AGENT_FAILURE_RETRY);
+        agent_database_close(&sv->control, AGENT_FAILURE_RETRY);
+        agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
+        agent_database_close(&sv->output, AGENT_FAILURE_RETRY);
         agent_spawner_stop(&sv->runners.spawner, SPAWNER_STOP_MS);
         agent_poll_close(&sv->poll);
         status = sv->exit_code;

@@ -142,9 +142,9 @@ static apr_time_t step_draining(agent_shutdown_t *shutdown)
 
 static apr_time_t step_stopping(agent_shutdown_t *shutdown)
 {
-    bool is_busy = shutdown->database->state == AGENT_DATABASE_BUSY
-        || shutdown->second->state == AGENT_DATABASE_BUSY
-        || shutdown->third->state == AGENT_DATABASE_BUSY;
+    bool is_busy = shutdown->control->state == AGENT_DATABASE_BUSY
+        || shutdown->bulk->state == AGENT_DATABASE_BUSY
+        || shutdown->output->state == AGENT_DATABASE_BUSY;
 
     if (shutdown->end_by <= shutdown->context->now) {
         agent_report_write(shutdown->context, AGENT_LOG_WARNING, "AGT0353", 0,

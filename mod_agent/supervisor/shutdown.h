@@ -15,9 +15,9 @@ typedef struct agent_shutdown_t {
     agent_worker_t *worker;
     agent_delivery_table_t *webhooks;
     const agent_notify_t *notify;
-    const agent_database_t *database;
-    const agent_database_t *second;
-    const agent_database_t *third;
+    const agent_database_t *control;
+    const agent_database_t *bulk;
+    const agent_database_t *output;
     /* When runs are asked to stop, and when those that did not are cancelled
      * (core/clock.h). */
     apr_time_t stop_at;

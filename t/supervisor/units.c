@@ -362,10 +362,10 @@ static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
     sv->context->pool = pool;
     sv->context->mode = AGENT_MODE_RUNNING;
     agent_poll_init(&sv->poll, sv->context);
-    agent_database_init(&sv->database, sv->context, &sv->poll, &settings);
-    agent_database_init(&sv->second, sv->context, &sv->poll, &settings);
+    agent_database_init(&sv->control, sv->context, &sv->poll, &settings);
+    agent_database_init(&sv->bulk, sv->context, &sv->poll, &settings);
     sv->worker.context = sv->context;
-    sv->worker.second = &sv->second;
+    sv->worker.bulk = &sv->bulk;
     agent_worker_init(&sv->worker);
     return sv;
 }
@@ -373,7 +373,7 @@ static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
 static void an_operation_fails_when_its_connection_is_closed(void **state)
 {
     agent_supervisor_t *sv = make_supervisor(*state);
-    agent_database_t *databases[] = {&sv->database, &sv->second};
+    agent_database_t *databases[] = {&sv->control, &sv->bulk};
 
     for (int i = 0; i < 2; i++) {
         losses = 0;
@@ -428,9 +428,9 @@ static void a_dead_worker_in_flight_stays_first(void **state)
 {
     agent_supervisor_t *sv = make_failing_worker(*state);
 
-    sv->second.operation = &agent_mark_dead_operation;
-    sv->second.part = &sv->worker;
-    sv->second.state = AGENT_DATABASE_BUSY;
+    sv->bulk.operation = &agent_mark_dead_operation;
+    sv->bulk.part = &sv->worker;
+    sv->bulk.state = AGENT_DATABASE_BUSY;
     agent_worker_deregister(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 2);
     assert_string_equal(get_dead_id(sv, 0), "5");
@@ -438,7 +438,7 @@ static void a_dead_worker_in_flight_stays_first(void **state)
     assert_non_null(sv->worker.run_error);
     assert_int_equal(sv->worker.dead_limit.current, 1);
     /* After the loss of the connection the same statement is sent again. */
-    agent_database_close(&sv->second, AGENT_FAILURE_RETRY);
+    agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_non_null(sv->worker.run_error);
 }

@@ -390,7 +390,7 @@ static void time_in_which_the_supervisor_is_stopped_is_not_charged(void **state)
     add_long_line(fixture, 1);
     add_long_line(fixture, 0);
     assert_int_equal(fail_next(fixture, apr_time_from_sec(600)), '0');
-    /* The limit of a statement on the third connection. */
+    /* The limit of a statement on the output connection. */
     assert_int_equal(fail_next(fixture, SLOW), '1');
     assert_int_equal(fail_next(fixture, SLOW), '1');
     assert_int_equal(fail_next(fixture, SLOW), '0');

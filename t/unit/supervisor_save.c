@@ -17,8 +17,8 @@ typedef struct queue_t {
     fixture_t *fixture;
     agent_batch_queue_t *batches;
     agent_worker_t worker;
-    agent_database_t first;
-    agent_database_t third;
+    agent_database_t control;
+    agent_database_t output;
     agent_save_t save;
 } queue_t;
 
@@ -31,12 +31,12 @@ static queue_t *make_queue(apr_pool_t *pool)
     q->batches = &q->fixture->runs->batches;
     q->worker = (agent_worker_t){.context = q->fixture->runs->context,
                                  .state = AGENT_WORKER_LIVE};
-    q->third.context = q->fixture->runs->context;
-    q->third.connection = 1;
+    q->output.context = q->fixture->runs->context;
+    q->output.connection = 1;
     q->save = (agent_save_t){.worker = &q->worker,
                              .runs = q->fixture->runs,
-                             .first = &q->first,
-                             .third = &q->third};
+                             .control = &q->control,
+                             .output = &q->output};
     return q;
 }
 
@@ -171,7 +171,7 @@ static void fail_first(queue_t *q, agent_failure_t failure)
     }
     assert_true(is_dedicated_due(q));
     agent_fair_queue_send(q->batches, first_of(q));
-    q->first.answered_at = NOW + 1;
+    q->control.answered_at = NOW + 1;
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
 
@@ -241,7 +241,7 @@ static void a_new_connection_has_the_shorter_limit(void **state)
     add_long(q, 0);
     q->save.long_limit_on = 1;
     assert_false(is_dedicated_due(q));
-    q->third.connection = 2;
+    q->output.connection = 2;
     assert_true(is_dedicated_due(q));
 }
 
@@ -265,7 +265,7 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     agent_save_limit_operation.receive(&q->save, NULL);
     agent_fair_queue_send(q->batches, first_of(q));
-    q->first.answered_at = first_of(q)->sent_at;
+    q->control.answered_at = first_of(q)->sent_at;
     (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 0);
 }

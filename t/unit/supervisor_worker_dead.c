@@ -16,7 +16,7 @@ typedef struct fixture_t {
     agent_context_t context;
     agent_supervisor_config_t config;
     agent_worker_t worker;
-    agent_database_t second;
+    agent_database_t bulk;
     int reports;
 } fixture_t;
 
@@ -35,7 +35,7 @@ static fixture_t *make_fixture(apr_pool_t *pool)
     f->context.config = &f->config;
     f->context.now = apr_time_from_sec(1000);
     f->worker.context = &f->context;
-    f->worker.second = &f->second;
+    f->worker.bulk = &f->bulk;
     f->worker.state = AGENT_WORKER_LIVE;
     apr_cpystrn(f->worker.id, OWN_ID, sizeof(f->worker.id));
     agent_worker_init(&f->worker);

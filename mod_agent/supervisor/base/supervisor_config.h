@@ -40,7 +40,7 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t renew;
     apr_interval_time_t stop;
     apr_interval_time_t kill;
-    /* Longest statement on the first connection (a quarter of the lease); on
+    /* Longest statement on the control connection (a quarter of the lease); on
      * the others twice as long. */
     apr_interval_time_t statement;
     /* Until credit that a run does not use lapses (10 s). */

@@ -3,9 +3,9 @@
  * The queue of runners' output that is not committed: batches, each of them one
  * call of agent.save_batch, which may be repeated (../statement/save.c).
  *
- * A shared batch has short lines of many runs and uses the first connection.
+ * A shared batch has short lines of many runs and uses the control connection.
  * Long lines, and output that was refused together with others, are in
- * dedicated batches, of one run, on the third connection. While a run has one
+ * dedicated batches, of one run, on the output connection. While a run has one
  * all its lines go there, which keeps their order and delays no other run.
  */
 #ifndef AGENT_SUPERVISOR_BATCH_H
@@ -39,7 +39,7 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the third connection; the run's id, not terminated. */
+    /* Of one run, over the output connection; the run's id, not terminated. */
     bool is_dedicated;
     const char *run_id;
     agent_batch_place_t place;

@@ -240,7 +240,7 @@ void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
 
 /* The time since the batch was sent; at least 1, so that attempts that take no
  * time are taken in turn too. No statement takes longer than the limit of the
- * third connection: the supervisor was stopped. */
+ * output connection: the supervisor was stopped. */
 static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
     apr_interval_time_t used = queue->context->now - batch->sent_at;

@@ -2,7 +2,7 @@
 /*
  * Answers requests of runs (../runner/run/runner_request.h): parts of the state
  * from which a run starts, records of the graph library, items of the store.
- * One part a statement, over the second connection: its other statements have
+ * One part a statement, over the bulk connection: its other statements have
  * their turns between two parts.
  */
 #ifndef AGENT_SUPERVISOR_ANSWER_H

@@ -359,7 +359,7 @@ static bool counts(const agent_save_t *save, const agent_batch_t *batch,
         return failure != AGENT_FAILURE_LOST;
     }
     return agent_save_limit_is_long(save)
-        && save->first->answered_at > batch->sent_at;
+        && save->control->answered_at > batch->sent_at;
 }
 
 /* Whether the run is to end. After a failure of several lines the next

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save_batch: stores the output of runs, on the first connection and, of
- * dedicated batches, on the third one. */
+/* save_batch: stores the output of runs, on the control connection and, of
+ * dedicated batches, on the output connection. */
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 
@@ -15,9 +15,9 @@ typedef struct agent_save_t {
     agent_notify_t *notify;
     agent_schedule_t *schedule;
     /* The connections of shared and of dedicated batches. */
-    const agent_database_t *first;
-    const agent_database_t *third;
-    /* save_limit.h: number of the third connection on which a statement may
+    const agent_database_t *control;
+    const agent_database_t *output;
+    /* save_limit.h: number of the output connection on which a statement may
      * take as long as a line alone may; when to try again to change it. */
     apr_uint64_t long_limit_on;
     apr_time_t limit_retry_at;

@@ -16,7 +16,7 @@ apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
 bool agent_save_limit_is_long(const agent_save_t *save)
 {
     return save->long_limit_on > 0
-        && save->long_limit_on == save->third->connection;
+        && save->long_limit_on == save->output->connection;
 }
 
 apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
@@ -72,14 +72,14 @@ static void receive(void *part, const agent_db_result_t *result)
 
     save->long_limit_on = agent_save_limit_is_long(save)
         ? 0
-        : save->third->connection;
+        : save->output->connection;
 }
 
 static void fail(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
 
-    save->limit_retry_at = agent_database_retry_at(save->third->context,
+    save->limit_retry_at = agent_database_retry_at(save->output->context,
                                                    failure);
 }
 

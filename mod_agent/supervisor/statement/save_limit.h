@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time limits of the third connection. A statement with several lines may
+ * The time limits of the output connection. A statement with several lines may
  * take AGENT_PACE_LONGEST, whatever was expected of them; so may a line alone
  * at first. If it needs longer, it gets half of the lease. A statement may wait
  * half of its limit for a lock, and is then tried again: the lock does not come

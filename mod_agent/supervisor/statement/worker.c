@@ -72,8 +72,8 @@ void agent_worker_on_connected(void *part, bool is_first,
     agent_schedule_claim(worker->schedule);
 }
 
-void agent_worker_on_second_connected(void *part, bool is_first,
-                                      const agent_session_info_t *info)
+void agent_worker_on_bulk_connected(void *part, bool is_first,
+                                    const agent_session_info_t *info)
 {
     agent_worker_t *worker = part;
 
@@ -120,8 +120,8 @@ static void become_fenced(agent_worker_t *worker)
     agent_runner_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
                           "fenced");
     /* A statement in flight there would be refused. */
-    agent_database_close(worker->second, AGENT_FAILURE_RETRY);
-    agent_database_close(worker->third, AGENT_FAILURE_RETRY);
+    agent_database_close(worker->bulk, AGENT_FAILURE_RETRY);
+    agent_database_close(worker->output, AGENT_FAILURE_RETRY);
     agent_batch_clear(&worker->runs->batches);
     agent_release_clear(&worker->runs->releases);
     agent_run_end_forget_all(worker->runs);

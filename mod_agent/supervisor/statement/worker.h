@@ -56,9 +56,9 @@ typedef struct agent_worker_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The second connection, which sends mark_worker_dead; the third one. */
-    agent_database_t *second;
-    agent_database_t *third;
+    /* The bulk connection sends mark_worker_dead. */
+    agent_database_t *bulk;
+    agent_database_t *output;
     agent_worker_state_t state;
     /* Its id in the database, as text. */
     char id[24];
@@ -113,13 +113,13 @@ static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
     return agent_worker_is_live(worker) ? at : AGENT_CLOCK_NEVER;
 }
 
-/* Called when the first connection, or the second one, is up. On the first one
- * a renewal, a check and a claim are due at once. After a reconnect of either
- * the sweep is delayed. */
+/* Called when the control connection, or the bulk connection, is up. On the
+ * control connection a renewal, a check and a claim are due at once. After a
+ * reconnect of either the sweep is delayed. */
 void agent_worker_on_connected(void *part, bool is_first,
                                const agent_session_info_t *info);
-void agent_worker_on_second_connected(void *part, bool is_first,
-                                      const agent_session_info_t *info);
+void agent_worker_on_bulk_connected(void *part, bool is_first,
+                                    const agent_session_info_t *info);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
 void agent_worker_tick(agent_worker_t *worker);

@@ -193,8 +193,8 @@ const agent_operation_t agent_mark_dead_operation = {
 
 static bool is_marking_dead(const agent_worker_t *worker)
 {
-    return worker->second->state == AGENT_DATABASE_BUSY
-        && worker->second->operation == &agent_mark_dead_operation;
+    return worker->bulk->state == AGENT_DATABASE_BUSY
+        && worker->bulk->operation == &agent_mark_dead_operation;
 }
 
 void agent_worker_deregister(agent_worker_t *worker)
