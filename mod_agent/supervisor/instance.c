@@ -86,6 +86,7 @@ static void init_databases(agent_supervisor_t *sv)
 {
     agent_context_t *context = sv->context;
     apr_interval_time_t limit = context->timing.statement;
+    apr_interval_time_t longest = agent_context_longest_statement(context);
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
     agent_database_settings_t control = {
@@ -94,11 +95,11 @@ static void init_databases(agent_supervisor_t *sv)
         .on_connected = agent_worker_on_connected,
         .part = &sv->worker};
     agent_database_settings_t bulk = {
-        .statement_limit = 2 * limit,
-        .timeout = 2 * limit + margin,
+        .statement_limit = longest,
+        .timeout = longest + margin,
         .on_connected = agent_worker_on_bulk_connected,
         .part = &sv->worker};
-    agent_database_settings_t output = {.timeout = 2 * limit + margin,
+    agent_database_settings_t output = {.timeout = longest + margin,
                                         .is_on_demand = true};
 
     output.statement_limit = agent_save_limit_get(context, false);

@@ -165,8 +165,7 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
     add_record(&runs->batches, lease, 0);
     assert_int_equal(batch->due_at, runs->context->now);
     assert_int_equal(lease->records.sent, 2);
-    assert_int_equal(
-        APR_ARRAY_IDX(batch->items, 2, agent_item_t).run->last_record, 2);
+    assert_int_equal(agent_batch_item(batch, 2)->run->last_record, 2);
     assert_string_equal(agent_buffer_text(&batch->text),
                         "{\"x\":1}\n{\"x\":1}\n{\"x\":1}\n");
 }
@@ -211,10 +210,9 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     add_record(batches, fixture->leases[0], -1);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     batch = APR_RING_LAST(&batches->waiting);
-    assert_int_equal(APR_ARRAY_IDX(batch->items, 0, agent_item_t).ack, 5);
-    assert_int_equal(APR_ARRAY_IDX(batch->items, 1, agent_item_t).ack, -1);
-    assert_int_equal(
-        APR_ARRAY_IDX(batch->items, 1, agent_item_t).run->last_record, 2);
+    assert_int_equal(agent_batch_item(batch, 0)->ack, 5);
+    assert_int_equal(agent_batch_item(batch, 1)->ack, -1);
+    assert_int_equal(agent_batch_item(batch, 1)->run->last_record, 2);
 }
 
 /* The first items of a dedicated batch, a record and an event in turn. */
@@ -259,7 +257,7 @@ static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
     add_line(fixture, 0, 100);
     batch = agent_batch_cut(batches, batch, agent_pace_weigh(3, 24));
     assert_string_equal(describe(fixture), " d3 d4");
-    item = &APR_ARRAY_IDX(batch->items, 2, agent_item_t);
+    item = agent_batch_item(batch, 2);
     assert_int_equal(item->ack, 1);
     assert_int_equal(item->run->last_record, 2);
     assert_int_equal(item->run->last_seq, fixture->leases[0]->next_seq - 3);
@@ -268,7 +266,7 @@ static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
     assert_string_equal(agent_buffer_text(&batch->text),
                         "{\"x\":1}\n{\"y\":1}\n{\"x\":1}\n");
     batch = APR_RING_NEXT(batch, link);
-    item = &APR_ARRAY_IDX(batch->items, 0, agent_item_t);
+    item = agent_batch_item(batch, 0);
     assert_int_equal(item->run->last_record, 3);
     assert_int_equal(item->run->last_seq, fixture->leases[0]->next_seq - 1);
     assert_true(item->run->has_end);

@@ -40,8 +40,7 @@ static void add_any_line(const history_t *history)
 static void check_lines(history_t *history, const agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
+        const agent_item_t *item = agent_batch_item(batch, i);
         int run = item->run->key.run_id[0] - '0';
 
         if (!item->run->is_dead) {

@@ -31,4 +31,12 @@ struct agent_context_t {
     agent_report_t report;
 };
 
+/* The longest statement on the bulk and on the output connection: by default
+ * half of the lease. */
+static inline apr_interval_time_t agent_context_longest_statement(
+    const agent_context_t *context)
+{
+    return 2 * context->timing.statement;
+}
+
 #endif

@@ -319,9 +319,10 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
     return known;
 }
 
-void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
-                        const agent_batch_run_t *run, const agent_item_t *from,
-                        const char *text)
+/* Adds an item of the run with that text; offset and run are set here. */
+static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
+                   const agent_batch_run_t *run, const agent_item_t *from,
+                   const char *text)
 {
     agent_batch_run_t *known = find_part(queue, batch, run);
     agent_item_t *item = apr_array_push(batch->items);
@@ -339,8 +340,7 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
         known->first = batch->items->nelts - 1;
     }
     else {
-        APR_ARRAY_IDX(batch->items, known->last, agent_item_t)
-            .next = batch->items->nelts - 1;
+        agent_batch_item(batch, known->last)->next = batch->items->nelts - 1;
     }
     known->last = batch->items->nelts - 1;
     batch->live++;
@@ -357,6 +357,15 @@ void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
         agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
                           weight);
     }
+}
+
+void agent_batch_copy(agent_batch_queue_t *queue, agent_batch_t *to,
+                      const agent_batch_run_t *run, const agent_batch_t *from,
+                      int number)
+{
+    const agent_item_t *item = agent_batch_item(from, number);
+
+    append(queue, to, run, item, agent_buffer_text(&from->text) + item->offset);
 }
 
 /* When a batch with an item of that kind is due. */
@@ -385,8 +394,8 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length, apr_int64_t ack)
 {
-    bool is_end = kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
-    agent_batch_run_t run = {.key = lease->key, .has_end = is_end};
+    agent_batch_run_t run = {.key = lease->key,
+                             .has_end = agent_item_is_end(kind)};
     agent_item_t item = {.kind = kind, .ack = ack, .length = length};
     apr_time_t due = due_of(queue, kind);
     agent_batch_t *batch;
@@ -402,7 +411,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
             == AGENT_BACKLOG_DEDICATED
         ? find_dedicated(queue, &run, length)
         : find_shared(queue, length);
-    agent_batch_append(queue, batch, &run, &item, line);
+    append(queue, batch, &run, &item, line);
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
     }

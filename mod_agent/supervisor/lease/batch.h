@@ -80,6 +80,12 @@ typedef struct agent_batch_queue_t {
     apr_time_t sent_at;
 } agent_batch_queue_t;
 
+static inline agent_item_t *agent_batch_item(const agent_batch_t *batch,
+                                             int number)
+{
+    return &APR_ARRAY_IDX(batch->items, number, agent_item_t);
+}
+
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context);
 

@@ -35,21 +35,15 @@ static agent_batch_t *find_earlier(const agent_batch_queue_t *queue,
 void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
                           agent_batch_run_t *run)
 {
-    const char *text = agent_buffer_text(&batch->text);
     agent_batch_t *later = find_later(queue, run);
     agent_batch_t *to = find_earlier(queue, run, later);
-    int i = run->first;
 
     if (to == NULL
         || !agent_batch_has_room(queue, to, run->items, run->line_bytes)) {
         to = agent_batch_make_dedicated(queue, run, later, 0);
     }
-    while (i >= 0) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
-
-        agent_batch_append(queue, to, run, item, text + item->offset);
-        i = item->next;
+    for (int i = run->first; i >= 0; i = agent_batch_item(batch, i)->next) {
+        agent_batch_copy(queue, to, run, batch, i);
     }
     agent_batch_drop_run(queue, batch, run);
 }
@@ -155,8 +149,7 @@ static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts && agent_backlog_is_any_slow(queue);
          i++) {
-        const agent_batch_run_t
-            *run = APR_ARRAY_IDX(batch->items, i, agent_item_t).run;
+        const agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
         if (i == run->first && !run->is_dead
             && agent_backlog_is_slow(queue, run->deployment_id)) {
@@ -172,8 +165,7 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
 
     move_slow(queue, batch);
     for (int i = 0; i < batch->items->nelts; i++) {
-        agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
-                                     .run;
+        agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
         if (i == run->first && !run->is_dead && has_to_move(queue, run)) {
             bytes += run->line_bytes;

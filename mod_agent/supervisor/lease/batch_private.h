@@ -22,10 +22,10 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
 void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
                                  agent_batch_t *batch);
 
-/* Adds an item of the run with that text; offset and run are set here. */
-void agent_batch_append(agent_batch_queue_t *queue, agent_batch_t *batch,
-                        const agent_batch_run_t *run, const agent_item_t *from,
-                        const char *text);
+/* Adds a copy of an item of the run, the one with the number in `from`. */
+void agent_batch_copy(agent_batch_queue_t *queue, agent_batch_t *to,
+                      const agent_batch_run_t *run, const agent_batch_t *from,
+                      int number);
 
 /* The items of the run are not sent with the batch, which gets no more lines:
  * it may get others of the run when its dedicated batches have ended. */

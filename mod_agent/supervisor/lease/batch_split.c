@@ -10,8 +10,7 @@
 void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
-        agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
-                                     .run;
+        agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
         if (!run->is_dead) {
             agent_batch_move_run(queue, batch, run);
@@ -28,8 +27,7 @@ static int count_items(const agent_batch_t *batch, int first, apr_size_t weight)
     int i = first;
 
     for (; i < batch->items->nelts; i++) {
-        sum += agent_pace_weigh(
-            1, APR_ARRAY_IDX(batch->items, i, agent_item_t).length + 1);
+        sum += agent_pace_weigh(1, agent_batch_item(batch, i)->length + 1);
         if (sum > weight && i > first) {
             break;
         }
@@ -40,12 +38,10 @@ static int count_items(const agent_batch_t *batch, int first, apr_size_t weight)
 /* The number of the last record before the batch. */
 static apr_int64_t records_before(const agent_batch_t *batch)
 {
-    apr_int64_t last = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
-                           .run->last_record;
+    apr_int64_t last = agent_batch_item(batch, 0)->run->last_record;
 
     for (int i = 0; i < batch->items->nelts; i++) {
-        last -= APR_ARRAY_IDX(batch->items, i, agent_item_t).kind
-            == AGENT_ITEM_RECORD;
+        last -= agent_batch_item(batch, i)->kind == AGENT_ITEM_RECORD;
     }
     return last;
 }
@@ -56,19 +52,16 @@ static agent_batch_t *copy_items(agent_batch_queue_t *queue,
                                  agent_batch_t *batch, int first, int count,
                                  agent_batch_run_t *run)
 {
-    const char *text = agent_buffer_text(&batch->text);
     agent_batch_t *piece = agent_batch_make_dedicated(queue, run, batch,
                                                       batch->place.after);
 
     for (int i = first; i < first + count; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
+        const agent_item_t *item = agent_batch_item(batch, i);
 
-        run->has_end = item->kind == AGENT_ITEM_END
-            || item->kind == AGENT_ITEM_FAILURE;
+        run->has_end = agent_item_is_end(item->kind);
         run->last_seq = item->seq;
         run->last_record += item->kind == AGENT_ITEM_RECORD;
-        agent_batch_append(queue, piece, run, item, text + item->offset);
+        agent_batch_copy(queue, piece, run, batch, i);
     }
     return piece;
 }
@@ -76,7 +69,7 @@ static agent_batch_t *copy_items(agent_batch_queue_t *queue,
 agent_batch_t *agent_batch_cut(agent_batch_queue_t *queue, agent_batch_t *batch,
                                apr_size_t weight)
 {
-    agent_batch_run_t run = *APR_ARRAY_IDX(batch->items, 0, agent_item_t).run;
+    agent_batch_run_t run = *agent_batch_item(batch, 0)->run;
     bool is_last = apr_hash_get(queue->dedicated, batch->run_id, 36) == batch;
     agent_batch_t *head = NULL;
     agent_batch_t *piece = NULL;

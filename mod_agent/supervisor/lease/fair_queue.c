@@ -244,7 +244,7 @@ void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
 static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
     apr_interval_time_t used = queue->context->now - batch->sent_at;
-    apr_interval_time_t limit = 2 * queue->context->timing.statement;
+    apr_interval_time_t limit = agent_context_longest_statement(queue->context);
     agent_share_t *share = batch->place.share;
 
     used = AGENT_MIN(used, limit);

@@ -58,4 +58,10 @@ typedef struct agent_item_t {
     int next; /* number of the run's next item; -1: none */
 } agent_item_t;
 
+/* Whether the run ends with it. */
+static inline bool agent_item_is_end(agent_item_kind_t kind)
+{
+    return kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
+}
+
 #endif

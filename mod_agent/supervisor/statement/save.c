@@ -139,8 +139,7 @@ static void reply_to_records(const agent_runs_t *runs,
                              const agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
+        const agent_item_t *item = agent_batch_item(batch, i);
         agent_lease_t *lease = item->ack >= 0 && item->run->is_saved
             ? agent_lease_find(&runs->leases, &item->run->key)
             : NULL;
@@ -340,8 +339,7 @@ static apr_size_t weigh_half(const agent_batch_t *batch)
     apr_size_t weight = 0;
 
     for (int i = 0; i < batch->items->nelts / 2; i++) {
-        weight += agent_pace_weigh(
-            1, APR_ARRAY_IDX(batch->items, i, agent_item_t).length + 1);
+        weight += agent_pace_weigh(1, agent_batch_item(batch, i)->length + 1);
     }
     return weight;
 }
@@ -386,8 +384,7 @@ static void fail_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
     agent_batch_t *batch = find_sent(&save->runs->batches, true);
-    agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
-                                .run->key;
+    agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const refusal_t *why = find_refusal(failure);
 
     agent_fair_queue_fail(

@@ -27,8 +27,8 @@ typedef struct agent_save_t {
 static inline agent_lease_t *agent_save_find_lease(const agent_runs_t *runs,
                                                    const agent_batch_t *batch)
 {
-    return agent_lease_find(
-        &runs->leases, &APR_ARRAY_IDX(batch->items, 0, agent_item_t).run->key);
+    return agent_lease_find(&runs->leases,
+                            &agent_batch_item(batch, 0)->run->key);
 }
 
 /* For shared batches, and for dedicated ones (../lease/batch.h). part: the same

@@ -8,7 +8,7 @@
 apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
                                          bool is_long)
 {
-    apr_interval_time_t longest = 2 * context->timing.statement;
+    apr_interval_time_t longest = agent_context_longest_statement(context);
 
     return is_long ? longest : AGENT_MIN(longest, AGENT_PACE_LONGEST);
 }

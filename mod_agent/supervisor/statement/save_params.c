@@ -306,8 +306,7 @@ void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
     agent_buffer_init(&made->literal, pool);
     agent_buffer_init(&made->counts, pool);
     for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
+        const agent_item_t *item = agent_batch_item(batch, i);
 
         if (!item->run->is_dead) {
             add_item(made, batch, item);
