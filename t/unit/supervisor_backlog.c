@@ -5,8 +5,6 @@
  */
 #include "supervisor_fixture.h"
 
-#include "../../mod_agent/supervisor/lease/fair_queue.h"
-
 #define MB ((apr_size_t)1024 * 1024)
 
 static agent_batch_queue_t *make_queue(apr_pool_t *pool)
@@ -52,7 +50,7 @@ static void an_account_has_three_quarters_of_the_room_that_others_leave(
     int added = 0;
 
     for (char name[] = "a"; name[0] < 'k'; name[0]++) {
-        agent_fair_queue_set_account(queue, name, "one");
+        agent_account_map_set(&queue->accounts, name, "one");
         while (agent_backlog_has_share(queue, name, AGENT_BACKLOG_DEDICATED, 0,
                                        8 * MB)) {
             agent_backlog_add(queue, name, AGENT_BACKLOG_DEDICATED, 8 * MB);
@@ -84,14 +82,16 @@ static void accounts_of_deployments_that_are_not_served_are_forgotten(
     for (int i = 0; i < 1000; i++) {
         const char *id = apr_psprintf(*state, "%d", i);
 
-        agent_fair_queue_forget_accounts(queue);
-        agent_fair_queue_set_account(queue, id, "one");
+        agent_account_map_clear(&queue->accounts);
+        agent_account_map_set(&queue->accounts, id, "one");
         agent_backlog_add(queue, id, AGENT_BACKLOG_DEDICATED, MB);
-        assert_int_equal(apr_hash_count(queue->fair.accounts), 1);
-        assert_string_equal(agent_fair_queue_account(queue, id), "one");
+        assert_int_equal(apr_hash_count(queue->accounts.ids), 1);
+        assert_string_equal(agent_account_map_find(&queue->accounts, id),
+                            "one");
         /* Its output counts for the account to which it belonged. */
-        agent_fair_queue_set_account(queue, id, "other");
-        assert_string_equal(agent_fair_queue_account(queue, id), "other");
+        agent_account_map_set(&queue->accounts, id, "other");
+        assert_string_equal(agent_account_map_find(&queue->accounts, id),
+                            "other");
         agent_backlog_remove(queue, id, AGENT_BACKLOG_DEDICATED, MB);
         assert_int_equal(queue->dedicated_bytes, 0);
     }

@@ -419,11 +419,11 @@ static void an_account_has_one_share_however_many_deployments(void **state)
     agent_batch_queue_t *queue = &fixture->runs->batches;
     const agent_batch_t *batch;
 
-    agent_fair_queue_set_account(queue, "quick", "one");
+    agent_account_map_set(&queue->accounts, "quick", "one");
     for (int i = 0; i < 100; i++) {
         const char *deployment = apr_psprintf(*state, "slow%d", i);
 
-        agent_fair_queue_set_account(queue, deployment, "other");
+        agent_account_map_set(&queue->accounts, deployment, "other");
         add_new_run(fixture, i, deployment);
     }
     set_deployment(fixture, 0, "quick");

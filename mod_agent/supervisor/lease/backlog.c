@@ -7,7 +7,6 @@
 #include <apr_strings.h>
 
 #include "../base/order.h"
-#include "fair_queue.h"
 
 /* The bytes of a deployment, or of an account: at least one. */
 typedef struct agent_backlog_t agent_backlog_t;
@@ -75,7 +74,7 @@ static const agent_backlog_t *look_up_account(const agent_batch_queue_t *queue,
     backlog = backlog != NULL
         ? backlog->account
         : apr_hash_get(queue->backlogs->by_account,
-                       agent_fair_queue_account(queue, deployment_id),
+                       agent_account_map_find(&queue->accounts, deployment_id),
                        APR_HASH_KEY_STRING);
     return backlog != NULL ? backlog : &nothing;
 }
@@ -149,7 +148,7 @@ void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
     if (backlog->account == NULL) {
         backlog->account = find_or_make(
             queue, table->by_account,
-            agent_fair_queue_account(queue, deployment_id));
+            agent_account_map_find(&queue->accounts, deployment_id));
     }
     backlog->bytes[kind] += bytes;
     backlog->account->bytes[kind] += bytes;

@@ -33,6 +33,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->dedicated = apr_hash_make(context->pool);
     queue->shared = apr_hash_make(context->pool);
     queue->pace.limit = AGENT_PACE_MOST;
+    agent_account_map_init(&queue->accounts, context->pool);
     agent_fair_queue_init(queue);
     agent_backlog_init(queue);
 }

@@ -13,6 +13,7 @@
 
 #include <apr_tables.h>
 
+#include "account_map.h"
 #include "item.h"
 #include "lease.h"
 #include "share.h"
@@ -54,6 +55,7 @@ typedef struct agent_batch_t {
 
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
+    agent_account_map_t accounts;
     agent_batch_ring_t waiting;
     /* Run id (36 bytes) -> the last of its dedicated batches; the last of its
      * parts of shared batches. */

@@ -39,42 +39,10 @@ void agent_fair_queue_init(agent_batch_queue_t *queue)
     for (int i = 0; i < AGENT_SHARE_LEVELS; i++) {
         fair->shares[i] = apr_hash_make(pool);
     }
-    apr_pool_create(&fair->accounts_pool, pool);
-    fair->accounts = apr_hash_make(fair->accounts_pool);
     APR_RING_INIT(&fair->shared, agent_batch_t, place.link);
     APR_RING_INIT(&fair->runs, agent_share_t, link);
     APR_RING_INIT(&fair->free, agent_share_t, link);
     fair->entered = fair->made = 0;
-}
-
-const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
-                                     const char *deployment_id)
-{
-    const char *account_id = apr_hash_get(queue->fair.accounts, deployment_id,
-                                          APR_HASH_KEY_STRING);
-
-    return account_id != NULL ? account_id : deployment_id;
-}
-
-void agent_fair_queue_forget_accounts(agent_batch_queue_t *queue)
-{
-    agent_fair_queue_t *fair = &queue->fair;
-
-    apr_pool_clear(fair->accounts_pool);
-    fair->accounts = apr_hash_make(fair->accounts_pool);
-}
-
-void agent_fair_queue_set_account(agent_batch_queue_t *queue,
-                                  const char *deployment_id,
-                                  const char *account_id)
-{
-    apr_pool_t *pool = queue->fair.accounts_pool;
-
-    if (strcmp(agent_fair_queue_account(queue, deployment_id), account_id)
-        != 0) {
-        apr_hash_set(queue->fair.accounts, apr_pstrdup(pool, deployment_id),
-                     APR_HASH_KEY_STRING, apr_pstrdup(pool, account_id));
-    }
 }
 
 /* ---- shares ---- */
@@ -117,7 +85,7 @@ static agent_share_t *find_run(agent_batch_queue_t *queue,
     agent_share_t *root = &queue->fair.root;
     agent_share_t *account = find_share(
         queue, root, AGENT_SHARE_ACCOUNT,
-        agent_fair_queue_account(queue, deployment_id));
+        agent_account_map_find(&queue->accounts, deployment_id));
     agent_share_t *deployment = find_share(
         queue, account, AGENT_SHARE_DEPLOYMENT, deployment_id);
     char run_id[AGENT_UUID_SIZE];

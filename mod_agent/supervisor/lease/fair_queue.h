@@ -12,19 +12,6 @@
 
 void agent_fair_queue_init(agent_batch_queue_t *queue);
 
-/* The id of the deployment's account, or its own. */
-const char *agent_fair_queue_account(const agent_batch_queue_t *queue,
-                                     const char *deployment_id);
-
-/* Forgets whose the deployments are: before all that are served are set. */
-void agent_fair_queue_forget_accounts(agent_batch_queue_t *queue);
-
-/* Says whose a deployment is; one that is not known is an account of its own.
- */
-void agent_fair_queue_set_account(agent_batch_queue_t *queue,
-                                  const char *deployment_id,
-                                  const char *account_id);
-
 /* A shared batch gets its number, and is the last one. */
 void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,
                                    agent_batch_t *batch);

@@ -46,10 +46,8 @@ struct agent_share_t {
 
 typedef struct agent_fair_queue_t {
     agent_share_t root;
-    /* Id -> share, of each level; deployment id -> its account's id. */
+    /* Id -> share, of each level. */
     apr_hash_t *shares[AGENT_SHARE_LEVELS];
-    apr_hash_t *accounts;
-    apr_pool_t *accounts_pool;
     /* Runs with batches; shares to be used again. */
     agent_share_ring_t runs;
     agent_share_ring_t free;

@@ -11,8 +11,6 @@
 
 #include <apr_strings.h>
 
-#include "../lease/fair_queue.h"
-
 enum { COL_WORKER, COL_BOOT, COL_PID, COL_PID_START };
 
 static apr_time_t due_list(void *part)
@@ -209,17 +207,17 @@ static void report_deployment(const agent_worker_t *worker,
 static void keep_deployments(const agent_worker_t *worker,
                              const agent_db_result_t *result)
 {
+    agent_account_map_t *accounts = &worker->runs->batches.accounts;
     int row = 0;
 
-    agent_fair_queue_forget_accounts(&worker->runs->batches);
+    agent_account_map_clear(accounts);
     for (int i = 0; i < worker->runners->pool_count; i++) {
         agent_graph_table_t *graphs = &worker->runners->pools[i].graphs;
 
         apr_cpystrn(graphs->deployment_id, agent_db_value(result, row, 1),
                     sizeof(graphs->deployment_id));
-        agent_fair_queue_set_account(
-            &worker->runs->batches, graphs->deployment_id,
-            agent_pool_account(&worker->runners->pools[i]));
+        agent_account_map_set(accounts, graphs->deployment_id,
+                              agent_pool_account(&worker->runners->pools[i]));
         report_deployment(worker, &worker->runners->pools[i]);
         row += graphs->count;
     }

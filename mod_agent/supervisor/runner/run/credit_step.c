@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "../../lease/fair_queue.h"
-
 /* Time after a `pong` for the lines that follow it: a runner that was stopped
  * reads its input first. */
 #define ANSWER_TIME apr_time_from_sec(1)
@@ -200,8 +198,9 @@ static void reclaim(agent_credit_queue_t *queue, apr_size_t bytes)
 static void reclaim_share(agent_credit_queue_t *queue,
                           const agent_lease_t *waiting)
 {
-    const char *account_id = agent_fair_queue_account(queue->batches,
-                                                      waiting->deployment_id);
+    const agent_account_map_t *accounts = &queue->batches->accounts;
+    const char *account_id = agent_account_map_find(accounts,
+                                                    waiting->deployment_id);
     agent_lease_t *lease;
     agent_lease_t *next;
 
@@ -211,9 +210,8 @@ static void reclaim_share(agent_credit_queue_t *queue,
         if (fits_share(queue, waiting)) {
             return;
         }
-        if (strcmp(
-                agent_fair_queue_account(queue->batches, lease->deployment_id),
-                account_id)
+        if (strcmp(agent_account_map_find(accounts, lease->deployment_id),
+                   account_id)
             == 0) {
             lapse_or_wait(queue, lease);
         }
