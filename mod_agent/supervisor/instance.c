@@ -69,7 +69,8 @@ static void init_tables(agent_supervisor_t *sv)
     agent_batch_init(&runs->batches, context);
     agent_credit_init(&runs->credits, context, &runs->batches, &sv->runners);
     agent_release_init(&runs->releases, context);
-    agent_runner_request_init(&runs->requests, &runs->batches, context->pool);
+    agent_runner_request_init(&runs->requests, &runs->batches.backlogs,
+                              context->pool);
     agent_delivery_init(&sv->deliveries, context, &sv->poll);
     sv->io = (agent_runner_io_t){
         .context = context, .runners = &sv->runners, .runs = runs};

@@ -4,7 +4,9 @@
 /* OBJECTS: supervisor/runner/protocol/protocol_record.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_make.c */
 /* OBJECTS: supervisor/runner/run/runner_request.c */
-/* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c core/ */
+/* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c \*/
+/\* OBJECTS: supervisor/lease/backlog.c supervisor/lease/account_map.c \*/
+/\* OBJECTS: supervisor/lease/pace.c core/ \*/
 /*
  * Requests and records of a run, a line each, as a hostile runner may send
  * them. After each one the result has another part, records are committed or
@@ -27,13 +29,19 @@
 typedef struct side_t {
     agent_runner_table_t table;
     agent_runner_request_queue_t queue;
-    apr_size_t long_bytes;
+    agent_account_map_t accounts;
+    agent_backlog_table_t backlogs;
     agent_runner_t runner;
     agent_lease_t *lease;
     int parts;
     /* Numbers of the records that wait for a reply. */
     apr_array_header_t *acks;
 } side_t;
+
+static apr_size_t long_bytes(const side_t *side)
+{
+    return agent_backlog_sum(&side->backlogs, AGENT_BACKLOG_DEDICATED);
+}
 
 static bool has_room(void *baton, const agent_lease_t *lease)
 {
@@ -49,7 +57,9 @@ static side_t *make_side(apr_pool_t *pool)
 
     context->pool = pool;
     agent_lease_init(table, context);
-    agent_runner_request_init(&side->queue, &side->long_bytes, pool);
+    agent_account_map_init(&side->accounts, pool);
+    agent_backlog_init(&side->backlogs, context, &side->accounts);
+    agent_runner_request_init(&side->queue, &side->backlogs, pool);
     side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
     APR_RING_INIT(&side->table.pending, agent_runner_t, pending_link);
     side->runner.table = &side->table;
@@ -87,18 +97,18 @@ static void answer(side_t *side)
 
     if (lease != NULL) {
         must(lease->request.is_waiting);
-        if (lease->request.op == AGENT_REQUEST_STATE) {
+        if (lease->request.op == AGENT_RUNNER_REQUEST_STATE) {
             must(side->parts < PARTS);
             side->parts++;
         }
         else {
             must(lease->request.after <= lease->records.saved);
-            must((lease->request.long_bytes > 0) == (side->long_bytes > 0));
+            must((lease->request.long_bytes > 0) == (long_bytes(side) > 0));
         }
         agent_runner_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
                                    side->parts < PARTS ? "1.1" : NULL);
         must(agent_runner_request_find(&side->queue, has_room, NULL) == NULL);
-        must(side->long_bytes == 0);
+        must(long_bytes(side) == 0);
     }
 }
 
@@ -162,7 +172,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         }
         text = newline != NULL ? newline + 1 : end;
     }
-    must(side->lease->request.refused <= AGENT_REQUEST_MAX_REFUSED + 1);
+    must(side->lease->request.refused <= AGENT_RUNNER_REQUEST_MAX_REFUSED + 1);
     agent_runner_request_forget(&side->queue, side->lease);
     must(agent_runner_request_find(&side->queue, has_room, NULL) == NULL);
 }

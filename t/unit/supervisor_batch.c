@@ -81,17 +81,17 @@ static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
-    batches->shared_bytes = AGENT_BATCH_MAX_SHARED - 1;
-    batches->dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
+    batches->backlogs.sums[AGENT_BACKLOG_SHARED] = AGENT_BATCH_MAX_SHARED - 1;
+    batches->backlogs.sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED;
     assert_false(agent_batch_is_full(batches));
     /* A split moves lines into dedicated batches and makes no room. */
-    batches->shared_bytes -= 1000;
-    batches->dedicated_bytes += 1000;
+    batches->backlogs.sums[AGENT_BACKLOG_SHARED] -= 1000;
+    batches->backlogs.sums[AGENT_BACKLOG_DEDICATED] += 1000;
     assert_false(agent_batch_is_full(batches));
-    batches->dedicated_bytes++;
+    batches->backlogs.sums[AGENT_BACKLOG_DEDICATED]++;
     assert_true(agent_batch_is_full(batches));
-    batches->dedicated_bytes = 0;
-    batches->shared_bytes = AGENT_BATCH_MAX_SHARED;
+    batches->backlogs.sums[AGENT_BACKLOG_DEDICATED] = 0;
+    batches->backlogs.sums[AGENT_BACKLOG_SHARED] = AGENT_BATCH_MAX_SHARED;
     assert_true(agent_batch_is_full(batches));
 }
 
@@ -111,7 +111,7 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
     /* The dedicated batch had no other run. */
     assert_string_equal(describe(fixture), " s2");
-    assert_int_equal(batches->dedicated_bytes, 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED], 0);
 }
 
 static void output_in_flight_is_not_dropped(void **state)
@@ -132,11 +132,12 @@ static void dropped_batches_are_not_counted(void **state)
 
     add_line(fixture, 0, 100);
     add_long_line(fixture, 1);
-    assert_true(batches->shared_bytes > 0 && batches->dedicated_bytes > 0);
+    assert_true(batches->backlogs.sums[AGENT_BACKLOG_SHARED] > 0
+                && batches->backlogs.sums[AGENT_BACKLOG_DEDICATED] > 0);
     agent_batch_clear(batches);
     assert_true(agent_batch_is_empty(batches));
-    assert_int_equal(batches->shared_bytes, 0);
-    assert_int_equal(batches->dedicated_bytes, 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED], 0);
     assert_int_equal(apr_hash_count(batches->dedicated), 0);
 }
 
@@ -234,13 +235,13 @@ static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
     agent_batch_t *batch = make_pairs(fixture, 10);
-    apr_size_t bytes = batches->dedicated_bytes;
+    apr_size_t bytes = batches->backlogs.sums[AGENT_BACKLOG_DEDICATED];
 
     assert_ptr_equal(agent_batch_cut(batches, batch, AGENT_PACE_MOST), batch);
     batch = agent_batch_cut(batches, batch, agent_pace_weigh(2, 16));
     assert_string_equal(describe(fixture), " d2 d4 d8 d6");
     assert_ptr_equal(batch, APR_RING_FIRST(&batches->waiting));
-    assert_int_equal(batches->dedicated_bytes,
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
                      bytes + 3 * AGENT_BATCH_OWN_BYTES);
     /* Later lines are added to the last one. */
     add_line(fixture, 0, 100);

@@ -36,7 +36,7 @@ static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
     add_line(fixture, 0, 100);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     assert_string_equal(describe(fixture), " d2 d1");
-    assert_int_equal(batches->shared_bytes, 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     /* Later lines keep their order; those of other runs are shared. */
     add_line(fixture, 1, 100);
     add_line(fixture, 2, 100);
@@ -107,8 +107,8 @@ static void lines_that_follow_a_split_join_the_earlier_ones_of_their_run(
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " d500 d500 d500 d500");
-    assert_int_equal(batches->shared_bytes, 0);
-    assert_int_equal(batches->dedicated_bytes,
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
                      1000 * (101 + 201) + 4 * AGENT_BATCH_OWN_BYTES);
 }
 
@@ -191,7 +191,7 @@ static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
     agent_batch_split(batches, first);
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " d2");
-    assert_int_equal(batches->shared_bytes, 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
 }
 
 static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
@@ -262,10 +262,11 @@ static void a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches(
 
     fill_before_another(fixture, 3);
     most = agent_batch_weigh(agent_fair_queue_next(batches, false)) / 2;
-    assert_true(batches->shared_weight > 4 * most);
+    assert_true(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT] > 4 * most);
     save_shared(fixture, apr_time_from_msec(500));
     /* Each run has up to two lines, which stay together. */
-    assert_in_range(batches->shared_weight, most - 60000, most + 10000);
+    assert_in_range(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], most - 60000,
+                    most + 10000);
     assert_int_equal(apr_hash_count(batches->dedicated), 4);
     save_shared(fixture, apr_time_from_msec(250));
     assert_true(is_other_next(fixture));
@@ -298,15 +299,16 @@ static void a_deployment_is_slow_for_some_seconds(void **state)
 
     fill_before_another(fixture, 2);
     save_shared(fixture, apr_time_from_msec(500));
-    assert_true(agent_backlog_is_slow(batches, deployment_id));
-    assert_false(agent_backlog_is_slow(batches, fixture->other->deployment_id));
+    assert_true(agent_backlog_is_slow(&batches->backlogs, deployment_id));
+    assert_false(agent_backlog_is_slow(&batches->backlogs,
+                                       fixture->other->deployment_id));
     fill_before_another(fixture, 10);
-    assert_true(agent_backlog_is_any_slow(batches));
+    assert_true(agent_backlog_is_any_slow(&batches->backlogs));
     fixture->runs->context->now += apr_time_from_sec(60);
-    assert_false(agent_backlog_is_slow(batches, deployment_id));
-    assert_false(agent_backlog_is_any_slow(batches));
+    assert_false(agent_backlog_is_slow(&batches->backlogs, deployment_id));
+    assert_false(agent_backlog_is_any_slow(&batches->backlogs));
     agent_batch_clear(batches);
-    assert_int_equal(batches->shared_weight, 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], 0);
 }
 
 int main(void)

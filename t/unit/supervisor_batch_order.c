@@ -138,10 +138,11 @@ static void check_history(apr_pool_t *pool, int seed)
         assert_int_equal(history.saved[i],
                          history.fixture->leases[i]->next_seq - 1);
     }
-    assert_int_equal(history.batches->shared_bytes, 0);
-    assert_int_equal(history.batches->dedicated_bytes, 0);
-    assert_int_equal(history.batches->medium_bytes, 0);
-    assert_int_equal(history.batches->shared_weight, 0);
+    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
+    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
+                     0);
+    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_MEDIUM], 0);
+    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], 0);
     assert_int_equal(history.batches->moving, 0);
 }
 

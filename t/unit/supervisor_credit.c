@@ -39,7 +39,8 @@ static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG - 1;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED - BIG - 1;
     assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
     assert_false(agent_credit_allows(&runs->credits, fixture->other, BIG + 1));
     request(fixture, fixture->leases[0], BIG + 2);
@@ -53,7 +54,8 @@ static void a_line_of_1_mb_does_not_wait_behind_longer_ones(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     assert_false(agent_credit_allows(&runs->credits, fixture->other,
@@ -63,11 +65,12 @@ static void a_line_of_1_mb_does_not_wait_behind_longer_ones(void **state)
     request(fixture, fixture->other, AGENT_CREDIT_MEDIUM);
     assert_int_equal(fixture->other->credit.granted, AGENT_CREDIT_MEDIUM);
     /* Such lines have 4 MB more than others. */
-    runs->batches.medium_bytes = AGENT_BATCH_MEDIUM_ROOM;
+    runs->batches.backlogs.sums[AGENT_BACKLOG_MEDIUM] = AGENT_BATCH_MEDIUM_ROOM;
     assert_false(agent_credit_allows(&runs->credits, fixture->leases[1],
                                      AGENT_CREDIT_MEDIUM - 1));
     /* The longer one has its room as before. */
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED - BIG;
     agent_credit_step(&runs->credits);
     assert_int_equal(fixture->leases[0]->credit.granted, BIG);
 }
@@ -115,7 +118,8 @@ static void runners_take_turns(void **state)
     agent_runs_t *runs = fixture->runs;
 
     /* Room for one at a time. */
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED - BIG;
     request_all(fixture);
     request(fixture, fixture->other, BIG);
     assert_int_equal(count_go(fixture), 1);
@@ -150,7 +154,8 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     agent_credit_release(&runs->credits, fixture->leases[0]);
@@ -254,7 +259,8 @@ static void short_lines_into_a_dedicated_batch_are_bounded_for_each_run(
     line[length - 1] = '}';
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length, -1);
     add_lines(fixture, lease, AGENT_BATCH_MAX_DEDICATED);
-    assert_true(runs->batches.dedicated_bytes > AGENT_BATCH_MAX_DEDICATED);
+    assert_true(runs->batches.backlogs.sums[AGENT_BACKLOG_DEDICATED]
+                > AGENT_BATCH_MAX_DEDICATED);
     assert_false(agent_credit_allows(&runs->credits, lease, 1000));
 }
 
@@ -263,7 +269,8 @@ static void short_lines_do_not_wait_for_the_dedicated_batches(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], 300);
     assert_int_equal(count_go(fixture), 1);
 }
@@ -321,7 +328,8 @@ static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_runner_t *runner = fixture->runner;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED
         + AGENT_BATCH_MEDIUM_ROOM;
     agent_buffer_init(&runner->output, *state);
     /* Reading it would end the runner. */

@@ -158,7 +158,8 @@ static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
     crowd_t *crowd = make_crowd(*state);
     agent_runs_t *runs = crowd->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG / 2;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED - BIG / 2;
     agent_credit_request(&runs->credits, crowd->seventh, BIG);
     for (int i = 0; i < 5; i++) {
         pass(crowd, apr_time_from_sec(1));

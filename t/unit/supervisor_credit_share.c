@@ -79,8 +79,9 @@ static void lines_without_credit_leave_half_of_the_room_to_others(void **state)
     agent_runs_t *runs = fixture->runs;
 
     flood(fixture, 100000);
-    assert_true(runs->batches.dedicated_bytes > SHARE * 9 / 10);
-    assert_true(runs->batches.dedicated_bytes <= SHARE);
+    assert_true(runs->batches.backlogs.sums[AGENT_BACKLOG_DEDICATED]
+                > SHARE * 9 / 10);
+    assert_true(runs->batches.backlogs.sums[AGENT_BACKLOG_DEDICATED] <= SHARE);
     /* Each run has some of it. */
     assert_true(fixture->leases[0]->credit.unsaved <= SHARE / 2);
     assert_true(fixture->leases[4]->credit.unsaved > 0);
@@ -94,7 +95,9 @@ static void a_line_longer_than_a_share_passes_alone(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - 9 * 1024 * 1024;
+    runs->batches.backlogs
+        .sums[AGENT_BACKLOG_DEDICATED] = AGENT_BATCH_MAX_DEDICATED
+        - 9 * 1024 * 1024;
     assert_true(send_line(fixture, fixture->leases[0], 7 * 1024 * 1024));
     assert_false(send_line(fixture, fixture->leases[0], 100000));
     assert_false(send_line(fixture, fixture->leases[1], 100000));
@@ -109,7 +112,8 @@ static void runners_of_a_deployment_reserve_no_more_than_its_share(void **state)
     for (int i = 0; i < RUNNERS; i++) {
         request(fixture, deployment->leases[i], BIG);
     }
-    assert_int_equal(fixture->runs->batches.credit_bytes, SHARE);
+    assert_int_equal(fixture->runs->batches.backlogs.sums[AGENT_BACKLOG_CREDIT],
+                     SHARE);
     assert_int_equal(deployment->leases[4]->credit.granted, 0);
     request(fixture, fixture->other, BIG);
     assert_int_equal(fixture->other->credit.granted, BIG);
@@ -147,7 +151,7 @@ static void credit_is_kept_where_its_deployment_would_not_have_a_share(
     agent_runs_t *runs = fixture->runs;
 
     request(fixture, deployment->leases[0], BIG);
-    agent_backlog_add(&runs->batches, "one", AGENT_BACKLOG_DEDICATED,
+    agent_backlog_add(&runs->batches.backlogs, "one", AGENT_BACKLOG_DEDICATED,
                       SHARE - BIG / 2);
     for (int i = 0; i < 5; i++) {
         if (i == 0) {
@@ -165,7 +169,7 @@ static void the_next_room_of_a_deployment_is_for_a_run_that_waits(void **state)
     const fixture_t *fixture = deployment->fixture;
     agent_runs_t *runs = fixture->runs;
 
-    agent_backlog_add(&runs->batches, "one", AGENT_BACKLOG_DEDICATED,
+    agent_backlog_add(&runs->batches.backlogs, "one", AGENT_BACKLOG_DEDICATED,
                       SHARE - BIG / 2);
     assert_true(
         agent_credit_allows(&runs->credits, deployment->leases[1], 100000));
@@ -178,8 +182,8 @@ static void the_next_room_of_a_deployment_is_for_a_run_that_waits(void **state)
     assert_true(agent_credit_allows(&runs->credits, fixture->other, 100000));
     request(fixture, fixture->other, BIG);
     assert_int_equal(fixture->other->credit.granted, BIG);
-    agent_backlog_remove(&runs->batches, "one", AGENT_BACKLOG_DEDICATED,
-                         SHARE / 2);
+    agent_backlog_remove(&runs->batches.backlogs, "one",
+                         AGENT_BACKLOG_DEDICATED, SHARE / 2);
     agent_credit_step(&runs->credits);
     assert_int_equal(deployment->leases[0]->credit.granted, BIG);
     assert_int_equal(deployment->leases[1]->credit.granted, 100000);
@@ -191,12 +195,12 @@ static void short_lines_leave_half_of_the_room_to_others(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_lease_t *lease = fixture->leases[1];
 
-    agent_backlog_add(&runs->batches, lease->deployment_id,
+    agent_backlog_add(&runs->batches.backlogs, lease->deployment_id,
                       AGENT_BACKLOG_SHARED, AGENT_BATCH_MAX_SHARED / 2 - 2000);
     assert_true(send_line(fixture, lease, 900));
     assert_false(send_line(fixture, lease, 1200));
     assert_true(send_line(fixture, fixture->other, 1200));
-    agent_backlog_remove(&runs->batches, lease->deployment_id,
+    agent_backlog_remove(&runs->batches.backlogs, lease->deployment_id,
                          AGENT_BACKLOG_SHARED, 1024 * 1024);
     assert_true(send_line(fixture, lease, 1200));
 }
@@ -208,7 +212,7 @@ static void short_lines_for_dedicated_batches_are_limited_too(void **state)
     const agent_lease_t *lease = fixture->leases[0];
 
     assert_true(send_line(fixture, fixture->leases[0], 100000));
-    agent_backlog_add(&runs->batches, lease->deployment_id,
+    agent_backlog_add(&runs->batches.backlogs, lease->deployment_id,
                       AGENT_BACKLOG_DEDICATED, SHARE - 101000);
     assert_false(send_line(fixture, fixture->leases[0], 1000));
     assert_true(send_line(fixture, fixture->leases[1], 1000));
@@ -301,7 +305,7 @@ static void held_runners_of_a_deployment_take_turns(void **state)
 {
     static const agent_supervisor_config_t config = {.log.write = ignore_log};
     fixture_t *fixture = make_fixture(*state);
-    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_backlog_table_t *backlogs = &fixture->runs->batches.backlogs;
     apr_size_t line;
     agent_lease_t *a;
     agent_lease_t *b;
@@ -312,12 +316,12 @@ static void held_runners_of_a_deployment_take_turns(void **state)
     b = hold_events(fixture, "b0000000-0000-0000-0000-000000000000",
                     "b1000000-0000-0000-0000-000000000000");
     line = a->group->runner->scanned + 1;
-    agent_backlog_add(batches, "one", AGENT_BACKLOG_SHARED,
+    agent_backlog_add(backlogs, "one", AGENT_BACKLOG_SHARED,
                       AGENT_BATCH_MAX_SHARED / 2);
     agent_runner_resume(fixture->io);
     assert_int_equal(a->credit.unsaved + b->credit.unsaved, 0);
     for (int i = 1; i <= 2; i++) {
-        agent_backlog_remove(batches, "one", AGENT_BACKLOG_SHARED, line);
+        agent_backlog_remove(backlogs, "one", AGENT_BACKLOG_SHARED, line);
         agent_runner_resume(fixture->io);
         assert_int_equal(a->credit.unsaved, line);
         assert_int_equal(b->credit.unsaved, (i - 1) * line);

@@ -179,13 +179,13 @@ static void no_runner_is_read_while_too_much_is_not_committed(void **state)
     pipes_t *p = make_pipes(*state);
     agent_batch_queue_t *batches = &p->fixture->runs->batches;
 
-    batches->shared_bytes = AGENT_BATCH_MAX_SHARED;
+    batches->backlogs.sums[AGENT_BACKLOG_SHARED] = AGENT_BATCH_MAX_SHARED;
     agent_runner_poll(p->fixture->io);
     assert_true(p->table->is_full);
     assert_int_equal(p->runner->out.events, 0);
     assert_int_equal(p->runner->log_out.events, EPOLLIN);
     assert_false(has_pending(p));
-    batches->shared_bytes = 0;
+    batches->backlogs.sums[AGENT_BACKLOG_SHARED] = 0;
     agent_runner_poll(p->fixture->io);
     assert_false(p->table->is_full);
     assert_int_equal(p->runner->out.events, EPOLLIN);

@@ -18,8 +18,8 @@ static fixture_t *make_requests(apr_pool_t *pool)
 {
     fixture_t *fixture = make_fixture(pool);
 
-    agent_runner_request_init(&fixture->runs->requests, &fixture->runs->batches,
-                              pool);
+    agent_runner_request_init(&fixture->runs->requests,
+                              &fixture->runs->batches.backlogs, pool);
     for (int i = 0; i < RUNS; i++) {
         agent_runner_request_begin(fixture->leases[i], CHECKPOINT);
     }
@@ -363,7 +363,8 @@ static void long_arguments_are_counted_until_the_reply(void **state)
 {
     fixture_t *fixture = make_requests(*state);
     agent_runner_request_queue_t *queue = &fixture->runs->requests;
-    const apr_size_t *bytes = &fixture->runs->batches.dedicated_bytes;
+    const apr_size_t *bytes = &fixture->runs->batches.backlogs
+                                   .sums[AGENT_BACKLOG_DEDICATED];
 
     assert_null(
         use_store(fixture, fixture->leases[0], AGENT_RUNNER_REQUEST_MAX_ARGS));
@@ -373,7 +374,7 @@ static void long_arguments_are_counted_until_the_reply(void **state)
     assert_null(use_store(fixture, fixture->other, 7000));
     assert_int_equal(*bytes, 18000);
     assert_false(agent_backlog_has_share(
-        &fixture->runs->batches, fixture->other->deployment_id,
+        &fixture->runs->batches.backlogs, fixture->other->deployment_id,
         AGENT_BACKLOG_DEDICATED, 0, AGENT_BATCH_MAX_DEDICATED / 2));
     agent_runner_request_reply(queue, fixture->leases[1], "{}", NULL);
     assert_int_equal(*bytes, 13000);
@@ -383,7 +384,7 @@ static void long_arguments_are_counted_until_the_reply(void **state)
     agent_run_end_detach(fixture->runs, fixture->other);
     assert_int_equal(*bytes, 0);
     assert_true(agent_backlog_has_share(
-        &fixture->runs->batches, fixture->other->deployment_id,
+        &fixture->runs->batches.backlogs, fixture->other->deployment_id,
         AGENT_BACKLOG_DEDICATED, 0, AGENT_BATCH_MAX_DEDICATED));
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
 }

@@ -6,10 +6,11 @@
 
 #include <apr_strings.h>
 
+#include "../../core/uuid.h"
 #include "../base/order.h"
+#include "pace.h"
 
 /* The bytes of a deployment, or of an account: at least one. */
-typedef struct agent_backlog_t agent_backlog_t;
 struct agent_backlog_t {
     APR_RING_ENTRY(agent_backlog_t) link;
     char id[AGENT_UUID_SIZE];
@@ -23,67 +24,56 @@ struct agent_backlog_t {
     agent_pace_t pace;
 };
 
-typedef APR_RING_HEAD(agent_backlog_ring_t,
-                      agent_backlog_t) agent_backlog_ring_t;
-
-typedef struct agent_backlog_table_t agent_backlog_table_t;
-struct agent_backlog_table_t {
-    apr_hash_t *by_deployment;
-    apr_hash_t *by_account;
-    /* Memory of those without bytes, used again. */
-    agent_backlog_ring_t unused;
-    agent_backlog_ring_t slow;
-    apr_uint64_t turn;
-};
-
 static const agent_backlog_t nothing;
 
-void agent_backlog_init(agent_batch_queue_t *queue)
+void agent_backlog_init(agent_backlog_table_t *table,
+                        const agent_context_t *context,
+                        const agent_account_map_t *accounts)
 {
-    apr_pool_t *pool = queue->context->pool;
-
-    queue->backlogs = apr_pcalloc(pool, sizeof(*queue->backlogs));
-    queue->backlogs->by_deployment = apr_hash_make(pool);
-    queue->backlogs->by_account = apr_hash_make(pool);
-    queue->backlogs->turn = 1;
-    APR_RING_INIT(&queue->backlogs->unused, agent_backlog_t, link);
-    APR_RING_INIT(&queue->backlogs->slow, agent_backlog_t, slow_link);
+    memset(table, 0, sizeof(*table));
+    table->context = context;
+    table->accounts = accounts;
+    table->by_deployment = apr_hash_make(context->pool);
+    table->by_account = apr_hash_make(context->pool);
+    table->turn = 1;
+    APR_RING_INIT(&table->unused, agent_backlog_t, link);
+    APR_RING_INIT(&table->slow, agent_backlog_t, slow_link);
 }
 
-static agent_backlog_t *find(const agent_batch_queue_t *queue,
+static agent_backlog_t *find(const agent_backlog_table_t *table,
                              const char *deployment_id)
 {
-    return apr_hash_get(queue->backlogs->by_deployment, deployment_id,
+    return apr_hash_get(table->by_deployment, deployment_id,
                         APR_HASH_KEY_STRING);
 }
 
 /* For a deployment without bytes too. */
-static const agent_backlog_t *look_up(const agent_batch_queue_t *queue,
+static const agent_backlog_t *look_up(const agent_backlog_table_t *table,
                                       const char *deployment_id)
 {
-    const agent_backlog_t *backlog = find(queue, deployment_id);
+    const agent_backlog_t *backlog = find(table, deployment_id);
 
     return backlog != NULL ? backlog : &nothing;
 }
 
-static const agent_backlog_t *look_up_account(const agent_batch_queue_t *queue,
-                                              const char *deployment_id)
+static const agent_backlog_t *look_up_account(
+    const agent_backlog_table_t *table, const char *deployment_id)
 {
-    const agent_backlog_t *backlog = find(queue, deployment_id);
+    const agent_backlog_t *backlog = find(table, deployment_id);
 
     backlog = backlog != NULL
         ? backlog->account
-        : apr_hash_get(queue->backlogs->by_account,
-                       agent_account_map_find(&queue->accounts, deployment_id),
+        : apr_hash_get(table->by_account,
+                       agent_account_map_find(table->accounts, deployment_id),
                        APR_HASH_KEY_STRING);
     return backlog != NULL ? backlog : &nothing;
 }
 
 /* Finds it in one of the hashes, or makes it. */
-static agent_backlog_t *find_or_make(agent_batch_queue_t *queue,
+static agent_backlog_t *find_or_make(agent_backlog_table_t *table,
                                      apr_hash_t *hash, const char *id)
 {
-    agent_backlog_ring_t *unused = &queue->backlogs->unused;
+    agent_backlog_ring_t *unused = &table->unused;
     agent_backlog_t *backlog = apr_hash_get(hash, id, APR_HASH_KEY_STRING);
 
     if (backlog != NULL) {
@@ -91,7 +81,7 @@ static agent_backlog_t *find_or_make(agent_batch_queue_t *queue,
     }
     backlog = APR_RING_FIRST(unused);
     if (APR_RING_EMPTY(unused, agent_backlog_t, link)) {
-        backlog = apr_palloc(queue->context->pool, sizeof(*backlog));
+        backlog = apr_palloc(table->context->pool, sizeof(*backlog));
     }
     else {
         APR_RING_REMOVE(backlog, link);
@@ -102,7 +92,7 @@ static agent_backlog_t *find_or_make(agent_batch_queue_t *queue,
     return backlog;
 }
 
-static void free_if_empty(agent_batch_queue_t *queue, apr_hash_t *hash,
+static void free_if_empty(agent_backlog_table_t *table, apr_hash_t *hash,
                           agent_backlog_t *backlog)
 {
     for (int i = 0; i < AGENT_BACKLOG_KINDS; i++) {
@@ -114,76 +104,52 @@ static void free_if_empty(agent_batch_queue_t *queue, apr_hash_t *hash,
         APR_RING_REMOVE(backlog, slow_link);
     }
     apr_hash_set(hash, backlog->id, APR_HASH_KEY_STRING, NULL);
-    APR_RING_INSERT_TAIL(&queue->backlogs->unused, backlog, agent_backlog_t,
-                         link);
+    APR_RING_INSERT_TAIL(&table->unused, backlog, agent_backlog_t, link);
 }
 
-/* The sum over all deployments. */
-static apr_size_t *find_sum(agent_batch_queue_t *queue,
-                            agent_backlog_kind_t kind)
-{
-    switch (kind) {
-    case AGENT_BACKLOG_SHARED:
-        return &queue->shared_bytes;
-    case AGENT_BACKLOG_DEDICATED:
-        return &queue->dedicated_bytes;
-    case AGENT_BACKLOG_CREDIT:
-        return &queue->credit_bytes;
-    case AGENT_BACKLOG_WEIGHT:
-        break;
-    }
-    return &queue->shared_weight;
-}
-
-void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
+void agent_backlog_add(agent_backlog_table_t *table, const char *deployment_id,
                        agent_backlog_kind_t kind, apr_size_t bytes)
 {
-    const agent_backlog_table_t *table = queue->backlogs;
     agent_backlog_t *backlog;
 
     if (bytes == 0) {
         return;
     }
-    backlog = find_or_make(queue, table->by_deployment, deployment_id);
+    backlog = find_or_make(table, table->by_deployment, deployment_id);
     if (backlog->account == NULL) {
         backlog->account = find_or_make(
-            queue, table->by_account,
-            agent_account_map_find(&queue->accounts, deployment_id));
+            table, table->by_account,
+            agent_account_map_find(table->accounts, deployment_id));
     }
     backlog->bytes[kind] += bytes;
     backlog->account->bytes[kind] += bytes;
-    *find_sum(queue, kind) += bytes;
+    table->sums[kind] += bytes;
 }
 
-void agent_backlog_remove(agent_batch_queue_t *queue, const char *deployment_id,
-                          agent_backlog_kind_t kind, apr_size_t bytes)
+void agent_backlog_remove(agent_backlog_table_t *table,
+                          const char *deployment_id, agent_backlog_kind_t kind,
+                          apr_size_t bytes)
 {
-    const agent_backlog_table_t *table = queue->backlogs;
-    agent_backlog_t *backlog = find(queue, deployment_id);
+    agent_backlog_t *backlog = find(table, deployment_id);
 
     if (bytes == 0 || backlog == NULL) {
         return;
     }
     backlog->bytes[kind] -= bytes;
     backlog->account->bytes[kind] -= bytes;
-    *find_sum(queue, kind) -= bytes;
-    free_if_empty(queue, table->by_account, backlog->account);
-    free_if_empty(queue, table->by_deployment, backlog);
-}
-
-agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
-                                             const agent_lease_t *lease,
-                                             apr_size_t length)
-{
-    bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
-        || agent_pace_is_dedicated(&lease->pace, queue->context->now)
-        || (apr_hash_count(queue->dedicated) > 0
-            && apr_hash_get(queue->dedicated, lease->key.run_id, 36) != NULL);
-
-    return is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
+    table->sums[kind] -= bytes;
+    free_if_empty(table, table->by_account, backlog->account);
+    free_if_empty(table, table->by_deployment, backlog);
 }
 
 /* ---- shares ---- */
+
+/* In dedicated batches, with credit for these. */
+static apr_size_t bytes_of_dedicated(const agent_backlog_table_t *table)
+{
+    return table->sums[AGENT_BACKLOG_DEDICATED]
+        + table->sums[AGENT_BACKLOG_CREDIT];
+}
 
 /* The room that others leave. */
 static apr_size_t rest_of(apr_size_t room, apr_size_t others)
@@ -221,7 +187,7 @@ static apr_size_t bytes_in(const agent_backlog_t *backlog,
             + backlog->bytes[AGENT_BACKLOG_CREDIT];
 }
 
-bool agent_backlog_has_share(const agent_batch_queue_t *queue,
+bool agent_backlog_has_share(const agent_backlog_table_t *table,
                              const char *deployment_id,
                              agent_backlog_kind_t kind, apr_size_t run_bytes,
                              apr_size_t bytes)
@@ -229,26 +195,26 @@ bool agent_backlog_has_share(const agent_batch_queue_t *queue,
     bool is_shared = kind == AGENT_BACKLOG_SHARED;
     apr_size_t room = is_shared ? AGENT_BATCH_MAX_SHARED
                                 : AGENT_BATCH_MAX_DEDICATED;
-    apr_size_t all = is_shared ? queue->shared_bytes
-                               : queue->dedicated_bytes + queue->credit_bytes;
-    apr_size_t own = bytes_in(look_up(queue, deployment_id), kind);
+    apr_size_t all = is_shared ? table->sums[AGENT_BACKLOG_SHARED]
+                               : bytes_of_dedicated(table);
+    apr_size_t own = bytes_in(look_up(table, deployment_id), kind);
     apr_size_t most = rest_of(room, all - own) / 2;
     apr_size_t other_runs = own - AGENT_MIN(run_bytes, own);
 
     return account_may_add(
-               bytes_in(look_up_account(queue, deployment_id), kind), all, kind,
+               bytes_in(look_up_account(table, deployment_id), kind), all, kind,
                bytes)
         && may_add(own, bytes, most)
         && may_add(run_bytes, bytes, rest_of(most, other_runs) / 2);
 }
 
-bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
+bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                                             const char *deployment_id,
                                             apr_size_t bytes)
 {
-    const apr_size_t *of = look_up(queue, deployment_id)->bytes;
-    const apr_size_t *account = look_up_account(queue, deployment_id)->bytes;
-    apr_size_t all = queue->dedicated_bytes + queue->credit_bytes;
+    const apr_size_t *of = look_up(table, deployment_id)->bytes;
+    const apr_size_t *account = look_up_account(table, deployment_id)->bytes;
+    apr_size_t all = bytes_of_dedicated(table);
     apr_size_t others = all - of[AGENT_BACKLOG_DEDICATED]
         - of[AGENT_BACKLOG_CREDIT];
 
@@ -259,13 +225,13 @@ bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
                    rest_of(AGENT_BATCH_MAX_DEDICATED, others) / 2);
 }
 
-bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
+bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
                                 const char *deployment_id, apr_size_t bytes)
 {
-    apr_size_t own = look_up(queue, deployment_id)
+    apr_size_t own = look_up(table, deployment_id)
                          ->bytes[AGENT_BACKLOG_DEDICATED];
     apr_size_t most = rest_of(AGENT_BATCH_MAX_DEDICATED,
-                              queue->dedicated_bytes - own)
+                              table->sums[AGENT_BACKLOG_DEDICATED] - own)
         / 2;
 
     return own + bytes == 0 || own + bytes < most / 2;
@@ -273,37 +239,36 @@ bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
 
 /* ---- slow deployments ---- */
 
-void agent_backlog_set_slow(agent_batch_queue_t *queue,
+void agent_backlog_set_slow(agent_backlog_table_t *table,
                             const char *deployment_id, apr_size_t weight)
 {
-    agent_backlog_t *backlog = find(queue, deployment_id);
+    agent_backlog_t *backlog = find(table, deployment_id);
 
     if (backlog == NULL) {
         return;
     }
     if (backlog->pace.limit == 0) {
-        APR_RING_INSERT_TAIL(&queue->backlogs->slow, backlog, agent_backlog_t,
-                             slow_link);
+        APR_RING_INSERT_TAIL(&table->slow, backlog, agent_backlog_t, slow_link);
     }
     backlog->pace.limit = AGENT_MAX(weight, (apr_size_t)1);
-    agent_pace_dedicate(&backlog->pace, queue->context->now);
+    agent_pace_dedicate(&backlog->pace, table->context->now);
 }
 
-bool agent_backlog_is_slow(const agent_batch_queue_t *queue,
+bool agent_backlog_is_slow(const agent_backlog_table_t *table,
                            const char *deployment_id)
 {
-    return agent_pace_is_dedicated(&look_up(queue, deployment_id)->pace,
-                                   queue->context->now);
+    return agent_pace_is_dedicated(&look_up(table, deployment_id)->pace,
+                                   table->context->now);
 }
 
-bool agent_backlog_is_any_slow(const agent_batch_queue_t *queue)
+bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
 {
     const agent_backlog_t *backlog;
     double part = 0;
 
-    AGENT_RING_EACH(backlog, &queue->backlogs->slow, agent_backlog_t, slow_link)
+    AGENT_RING_EACH(backlog, &table->slow, agent_backlog_t, slow_link)
     {
-        if (agent_pace_is_dedicated(&backlog->pace, queue->context->now)) {
+        if (agent_pace_is_dedicated(&backlog->pace, table->context->now)) {
             part += (double)backlog->bytes[AGENT_BACKLOG_WEIGHT]
                 / (double)backlog->pace.limit;
         }
@@ -313,23 +278,23 @@ bool agent_backlog_is_any_slow(const agent_batch_queue_t *queue)
 
 /* ---- turns ---- */
 
-void agent_backlog_take_room(agent_batch_queue_t *queue,
+void agent_backlog_take_room(agent_backlog_table_t *table,
                              const char *deployment_id)
 {
-    agent_backlog_t *backlog = find(queue, deployment_id);
+    agent_backlog_t *backlog = find(table, deployment_id);
 
     if (backlog != NULL) {
-        backlog->taken_in = queue->backlogs->turn;
+        backlog->taken_in = table->turn;
     }
 }
 
-bool agent_backlog_is_room_taken(const agent_batch_queue_t *queue,
+bool agent_backlog_is_room_taken(const agent_backlog_table_t *table,
                                  const char *deployment_id)
 {
-    return look_up(queue, deployment_id)->taken_in == queue->backlogs->turn;
+    return look_up(table, deployment_id)->taken_in == table->turn;
 }
 
-void agent_backlog_begin_turn(agent_batch_queue_t *queue)
+void agent_backlog_begin_turn(agent_backlog_table_t *table)
 {
-    queue->backlogs->turn++;
+    table->turn++;
 }

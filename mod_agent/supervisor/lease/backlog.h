@@ -11,7 +11,14 @@
 #ifndef AGENT_SUPERVISOR_BACKLOG_H
 #define AGENT_SUPERVISOR_BACKLOG_H
 
-#include "batch.h"
+#include <stdbool.h>
+
+#include <apr_hash.h>
+
+#include "../base/context.h"
+#include "../base/ring.h"
+#include "account_map.h"
+#include "credit_state.h"
 
 /* Limits of all shared batches, and of all dedicated ones with the credit for
  * them. No runner is read while the shared batches, or both together, are at
@@ -24,65 +31,92 @@
 #define AGENT_BATCH_MEDIUM_ROOM ((apr_size_t)4 * 1024 * 1024)
 
 /* Lines in shared batches; lines in dedicated ones and long arguments; credit,
- * which reserves room in dedicated ones. And the weight (pace.h) of the lines
- * in shared batches that are not to move. */
+ * which reserves room in dedicated ones; of the last two, lines of up to
+ * AGENT_CREDIT_MEDIUM. And the weight (pace.h) of the lines in shared batches
+ * that are not to move. */
 typedef enum agent_backlog_kind_t {
     AGENT_BACKLOG_SHARED,
     AGENT_BACKLOG_DEDICATED,
     AGENT_BACKLOG_CREDIT,
-    AGENT_BACKLOG_WEIGHT
+    AGENT_BACKLOG_MEDIUM,
+    AGENT_BACKLOG_WEIGHT,
+    AGENT_BACKLOG_KINDS
 } agent_backlog_kind_t;
-#define AGENT_BACKLOG_KINDS 4
 
-void agent_backlog_init(agent_batch_queue_t *queue);
+typedef struct agent_backlog_t agent_backlog_t;
+typedef APR_RING_HEAD(agent_backlog_ring_t,
+                      agent_backlog_t) agent_backlog_ring_t;
 
-/* The deployment has that many bytes more, or fewer. */
-void agent_backlog_add(agent_batch_queue_t *queue, const char *deployment_id,
+typedef struct agent_backlog_table_t {
+    const agent_context_t *context;
+    const agent_account_map_t *accounts;
+    /* Of all deployments. */
+    apr_size_t sums[AGENT_BACKLOG_KINDS];
+    /* Id -> backlog, of those that have bytes. */
+    apr_hash_t *by_deployment;
+    apr_hash_t *by_account;
+    /* Memory of those without bytes, used again. */
+    agent_backlog_ring_t unused;
+    /* Deployments that were slow. */
+    agent_backlog_ring_t slow;
+    /* The number of this iteration of the loop. */
+    apr_uint64_t turn;
+} agent_backlog_table_t;
+
+/* The pointers must stay valid as long as the table. */
+void agent_backlog_init(agent_backlog_table_t *table,
+                        const agent_context_t *context,
+                        const agent_account_map_t *accounts);
+
+/* Add bytes to, and subtract them from, the count of the deployment. */
+void agent_backlog_add(agent_backlog_table_t *table, const char *deployment_id,
                        agent_backlog_kind_t kind, apr_size_t bytes);
-void agent_backlog_remove(agent_batch_queue_t *queue, const char *deployment_id,
-                          agent_backlog_kind_t kind, apr_size_t bytes);
+void agent_backlog_remove(agent_backlog_table_t *table,
+                          const char *deployment_id, agent_backlog_kind_t kind,
+                          apr_size_t bytes);
 
-/* Where a line of that length (without its newline) of the run is added, SHARED
- * or DEDICATED: there while the run has dedicated batches. */
-agent_backlog_kind_t agent_backlog_find_kind(const agent_batch_queue_t *queue,
-                                             const agent_lease_t *lease,
-                                             apr_size_t length);
+/* The bytes of all deployments. */
+static inline apr_size_t agent_backlog_sum(const agent_backlog_table_t *table,
+                                           agent_backlog_kind_t kind)
+{
+    return table->sums[kind];
+}
 
 /* Whether the deployment may add that many bytes to shared or to dedicated
  * batches, by a run that has run_bytes there; 0: that has none. */
-bool agent_backlog_has_share(const agent_batch_queue_t *queue,
+bool agent_backlog_has_share(const agent_backlog_table_t *table,
                              const char *deployment_id,
                              agent_backlog_kind_t kind, apr_size_t run_bytes,
                              apr_size_t bytes);
 
 /* The same for dedicated batches, if the deployment had no credit. */
-bool agent_backlog_has_share_without_credit(const agent_batch_queue_t *queue,
+bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                                             const char *deployment_id,
                                             apr_size_t bytes);
 
 /* Whether the deployment would have less than half of its share of dedicated
  * batches with that many bytes more, if no deployment had credit. */
-bool agent_backlog_is_half_free(const agent_batch_queue_t *queue,
+bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
                                 const char *deployment_id, apr_size_t bytes);
 
 /* A shared batch was slow. That weight of the deployment takes AGENT_PACE_AIM:
  * it is slow for some seconds, while it has lines. */
-void agent_backlog_set_slow(agent_batch_queue_t *queue,
+void agent_backlog_set_slow(agent_backlog_table_t *table,
                             const char *deployment_id, apr_size_t weight);
-bool agent_backlog_is_slow(const agent_batch_queue_t *queue,
+bool agent_backlog_is_slow(const agent_backlog_table_t *table,
                            const char *deployment_id);
 
 /* Whether the lines of slow deployments in shared batches take more than
  * AGENT_PACE_AIM altogether. */
-bool agent_backlog_is_any_slow(const agent_batch_queue_t *queue);
+bool agent_backlog_is_any_slow(const agent_backlog_table_t *table);
 
 /* The next room of the deployment in dedicated batches is for a run that waits:
  * until the next call of agent_backlog_begin_turn(). It must have some bytes.
  */
-void agent_backlog_take_room(agent_batch_queue_t *queue,
+void agent_backlog_take_room(agent_backlog_table_t *table,
                              const char *deployment_id);
-bool agent_backlog_is_room_taken(const agent_batch_queue_t *queue,
+bool agent_backlog_is_room_taken(const agent_backlog_table_t *table,
                                  const char *deployment_id);
-void agent_backlog_begin_turn(agent_batch_queue_t *queue);
+void agent_backlog_begin_turn(agent_backlog_table_t *table);
 
 #endif

@@ -7,7 +7,6 @@
 #include <apr_strings.h>
 
 #include "../base/order.h"
-#include "backlog.h"
 #include "batch_private.h"
 #include "fair_queue.h"
 
@@ -35,7 +34,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->pace.limit = AGENT_PACE_MOST;
     agent_account_map_init(&queue->accounts, context->pool);
     agent_fair_queue_init(queue);
-    agent_backlog_init(queue);
+    agent_backlog_init(&queue->backlogs, context, &queue->accounts);
 }
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue)
@@ -51,8 +50,13 @@ apr_size_t agent_batch_weigh(const agent_batch_t *batch)
 
 bool agent_batch_is_full(const agent_batch_queue_t *queue)
 {
-    return queue->shared_bytes >= AGENT_BATCH_MAX_SHARED
-        || queue->shared_bytes + queue->dedicated_bytes
+    apr_size_t shared = agent_backlog_sum(&queue->backlogs,
+                                          AGENT_BACKLOG_SHARED);
+    apr_size_t dedicated = agent_backlog_sum(&queue->backlogs,
+                                             AGENT_BACKLOG_DEDICATED);
+
+    return shared >= AGENT_BATCH_MAX_SHARED
+        || shared + dedicated
         >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_DEDICATED;
 }
 
@@ -136,8 +140,8 @@ static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
         queue->moving--;
     }
     else {
-        agent_backlog_remove(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
-                             run->weight);
+        agent_backlog_remove(&queue->backlogs, run->deployment_id,
+                             AGENT_BACKLOG_WEIGHT, run->weight);
     }
 }
 
@@ -188,8 +192,8 @@ agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
                       : APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link),
         batch, link);
     agent_fair_queue_enter(queue, batch, run->deployment_id, later);
-    agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_DEDICATED,
-                      AGENT_BATCH_OWN_BYTES);
+    agent_backlog_add(&queue->backlogs, run->deployment_id,
+                      AGENT_BACKLOG_DEDICATED, AGENT_BATCH_OWN_BYTES);
     if (later == NULL) {
         agent_batch_enter_dedicated(queue, batch);
     }
@@ -205,9 +209,10 @@ static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
          at = apr_hash_next(at)) {
         agent_batch_run_t *run = apr_hash_this_val(at);
 
-        agent_backlog_remove(queue, run->deployment_id, kind_of(batch),
-                             run->line_bytes);
-        queue->medium_bytes -= run->medium_bytes;
+        agent_backlog_remove(&queue->backlogs, run->deployment_id,
+                             kind_of(batch), run->line_bytes);
+        agent_backlog_remove(&queue->backlogs, run->deployment_id,
+                             AGENT_BACKLOG_MEDIUM, run->medium_bytes);
         if (!batch->is_dedicated && !run->is_dead) {
             leave_shared(queue, run);
         }
@@ -217,7 +222,8 @@ static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     if (batch->is_dedicated) {
-        agent_backlog_remove(queue, agent_fair_queue_deployment(batch),
+        agent_backlog_remove(&queue->backlogs,
+                             agent_fair_queue_deployment(batch),
                              AGENT_BACKLOG_DEDICATED, AGENT_BATCH_OWN_BYTES);
         leave_dedicated(queue, batch);
     }
@@ -348,15 +354,16 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
     item->offset = agent_buffer_length(&batch->text);
     agent_buffer_append(&batch->text, text, from->length);
     agent_buffer_append(&batch->text, "\n", 1);
-    agent_backlog_add(queue, run->deployment_id, kind_of(batch),
+    agent_backlog_add(&queue->backlogs, run->deployment_id, kind_of(batch),
                       item->length + 1);
     if (batch->is_dedicated && item->length < AGENT_CREDIT_MEDIUM) {
         known->medium_bytes += item->length + 1;
-        queue->medium_bytes += item->length + 1;
+        agent_backlog_add(&queue->backlogs, run->deployment_id,
+                          AGENT_BACKLOG_MEDIUM, item->length + 1);
     }
     if (!batch->is_dedicated && !known->is_moving) {
-        agent_backlog_add(queue, run->deployment_id, AGENT_BACKLOG_WEIGHT,
-                          weight);
+        agent_backlog_add(&queue->backlogs, run->deployment_id,
+                          AGENT_BACKLOG_WEIGHT, weight);
     }
 }
 
@@ -367,6 +374,18 @@ void agent_batch_copy(agent_batch_queue_t *queue, agent_batch_t *to,
     const agent_item_t *item = agent_batch_item(from, number);
 
     append(queue, to, run, item, agent_buffer_text(&from->text) + item->offset);
+}
+
+agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
+                                           const agent_lease_t *lease,
+                                           apr_size_t length)
+{
+    bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
+        || agent_pace_is_dedicated(&lease->pace, queue->context->now)
+        || (apr_hash_count(queue->dedicated) > 0
+            && last_dedicated(queue, lease->key.run_id) != NULL);
+
+    return is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
 }
 
 /* When a batch with an item of that kind is due. */
@@ -408,7 +427,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     run.last_seq = item.seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;
     lease->credit.unsaved += length + 1;
-    batch = agent_backlog_find_kind(queue, lease, length)
+    batch = agent_batch_find_kind(queue, lease, length)
             == AGENT_BACKLOG_DEDICATED
         ? find_dedicated(queue, &run, length)
         : find_shared(queue, length);

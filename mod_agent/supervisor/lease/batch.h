@@ -14,6 +14,7 @@
 #include <apr_tables.h>
 
 #include "account_map.h"
+#include "backlog.h"
 #include "item.h"
 #include "lease.h"
 #include "share.h"
@@ -68,15 +69,7 @@ typedef struct agent_batch_queue_t {
     int moving;
     bool is_moving;
     agent_fair_queue_t fair;
-    /* Bytes of the shared batches; of dedicated ones and long arguments;
-     * reserved as credit. And those of each deployment (backlog.h). */
-    apr_size_t shared_bytes;
-    apr_size_t dedicated_bytes;
-    apr_size_t credit_bytes;
-    apr_size_t shared_weight;
-    /* Lines of up to AGENT_CREDIT_MEDIUM in dedicated batches, and credit. */
-    apr_size_t medium_bytes;
-    struct agent_backlog_table_t *backlogs;
+    agent_backlog_table_t backlogs;
     /* Of shared batches; when one was sent last (core/clock.h). */
     agent_pace_t pace;
     apr_time_t sent_at;
@@ -109,6 +102,12 @@ bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 /* The weight of its lines (pace.h). */
 apr_size_t agent_batch_weigh(const agent_batch_t *batch);
+
+/* Where a line of that length (without its newline) of the run is added, SHARED
+ * or DEDICATED: there while the run has dedicated batches. */
+agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
+                                           const agent_lease_t *lease,
+                                           apr_size_t length);
 
 /* Whether the queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);

@@ -3,7 +3,6 @@
 #include "batch_move.h"
 
 #include "../../core/clock.h"
-#include "backlog.h"
 #include "batch_private.h"
 #include "fair_queue.h"
 
@@ -75,7 +74,7 @@ static void move_all(agent_batch_queue_t *queue, const char *run_id)
         if (!run->batch->is_sent && !run->is_moving) {
             run->is_moving = true;
             queue->moving++;
-            agent_backlog_remove(queue, run->deployment_id,
+            agent_backlog_remove(&queue->backlogs, run->deployment_id,
                                  AGENT_BACKLOG_WEIGHT, run->weight);
         }
     }
@@ -125,7 +124,7 @@ void agent_batch_measure(agent_batch_queue_t *queue, const agent_batch_t *batch,
 
         if (agent_pace_is_slow(*part, weight, elapsed)) {
             agent_backlog_set_slow(
-                queue, apr_hash_this_key(at),
+                &queue->backlogs, apr_hash_this_key(at),
                 (apr_size_t)((double)weight * (double)AGENT_PACE_AIM
                              / (double)elapsed));
         }
@@ -147,12 +146,13 @@ static bool has_to_move(const agent_batch_queue_t *queue,
  * have to leave too. */
 static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
-    for (int i = 0; i < batch->items->nelts && agent_backlog_is_any_slow(queue);
+    for (int i = 0;
+         i < batch->items->nelts && agent_backlog_is_any_slow(&queue->backlogs);
          i++) {
         const agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
         if (i == run->first && !run->is_dead
-            && agent_backlog_is_slow(queue, run->deployment_id)) {
+            && agent_backlog_is_slow(&queue->backlogs, run->deployment_id)) {
             move_all(queue, run->key.run_id);
         }
     }
@@ -182,7 +182,7 @@ apr_time_t agent_batch_step(agent_batch_queue_t *queue)
 
     queue->is_moving = false;
     if (apr_hash_count(queue->dedicated) == 0 && queue->moving == 0
-        && !agent_backlog_is_any_slow(queue)) {
+        && !agent_backlog_is_any_slow(&queue->backlogs)) {
         return AGENT_CLOCK_NEVER;
     }
     while (batch != NULL && !batch->is_sent) {

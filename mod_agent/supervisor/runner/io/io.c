@@ -19,6 +19,12 @@
  * not without end, since a child of the runner may still write. */
 #define MAX_LAST_READS 64
 
+/* Output that waits, or credit for it. */
+static int count_kb(const agent_runner_io_t *io, agent_backlog_kind_t kind)
+{
+    return (int)(agent_backlog_sum(&io->runs->batches.backlogs, kind) / 1024);
+}
+
 /* Runners that were held before are resumed first. */
 static void hold(agent_runner_io_t *io, agent_runner_t *runner)
 {
@@ -30,10 +36,9 @@ static void hold(agent_runner_io_t *io, agent_runner_t *runner)
         "%d KB of output wait for the database, credit for %d KB is granted: "
         "runner %d sent a line for which it has no credit, or its deployment "
         "no room left, and is not read until there is room",
-        (int)((io->runs->batches.shared_bytes
-               + io->runs->batches.dedicated_bytes)
-              / 1024),
-        (int)(io->runs->batches.credit_bytes / 1024), (int)runner->pid);
+        count_kb(io, AGENT_BACKLOG_SHARED)
+            + count_kb(io, AGENT_BACKLOG_DEDICATED),
+        count_kb(io, AGENT_BACKLOG_CREDIT), (int)runner->pid);
 }
 
 /* Handles complete lines while there is room for them; with is_last, all of
@@ -237,9 +242,9 @@ static void set_full(agent_runner_io_t *io, bool is_full)
         agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0345", 0,
                             "%d MB of output wait for the database: runners "
                             "are not read until it takes them",
-                            (int)((io->runs->batches.shared_bytes
-                                   + io->runs->batches.dedicated_bytes)
-                                  / (1024 * 1024)));
+                            (count_kb(io, AGENT_BACKLOG_SHARED)
+                             + count_kb(io, AGENT_BACKLOG_DEDICATED))
+                                / 1024);
     }
     io->runners->is_full = is_full;
     AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)

@@ -25,7 +25,10 @@ void agent_credit_init(agent_credit_queue_t *queue,
 
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue)
 {
-    return queue->batches->dedicated_bytes + queue->batches->credit_bytes;
+    const agent_backlog_table_t *backlogs = &queue->batches->backlogs;
+
+    return agent_backlog_sum(backlogs, AGENT_BACKLOG_DEDICATED)
+        + agent_backlog_sum(backlogs, AGENT_BACKLOG_CREDIT);
 }
 
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
@@ -46,8 +49,13 @@ bool agent_credit_is_half_free(const agent_credit_queue_t *queue,
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
         bytes += lease->group->classes[i].granted;
     }
-    return agent_backlog_is_half_free(queue->batches, lease->deployment_id,
-                                      bytes);
+    return agent_backlog_is_half_free(&queue->batches->backlogs,
+                                      lease->deployment_id, bytes);
+}
+
+static apr_size_t medium_bytes(const agent_credit_queue_t *queue)
+{
+    return agent_backlog_sum(&queue->batches->backlogs, AGENT_BACKLOG_MEDIUM);
 }
 
 bool agent_credit_is_room_taken(const agent_credit_queue_t *queue,
@@ -55,13 +63,13 @@ bool agent_credit_is_room_taken(const agent_credit_queue_t *queue,
 {
     return queue->is_room_taken
         && (bytes > AGENT_CREDIT_MEDIUM
-            || queue->batches->medium_bytes + bytes > AGENT_BATCH_MEDIUM_ROOM);
+            || medium_bytes(queue) + bytes > AGENT_BATCH_MEDIUM_ROOM);
 }
 
 bool agent_credit_fits(const agent_credit_queue_t *queue, apr_size_t bytes)
 {
     apr_size_t used = agent_credit_used(queue) + bytes;
-    apr_size_t medium = queue->batches->medium_bytes;
+    apr_size_t medium = medium_bytes(queue);
 
     if (bytes <= AGENT_CREDIT_MEDIUM || medium > AGENT_BATCH_MEDIUM_ROOM) {
         medium = AGENT_BATCH_MEDIUM_ROOM;
@@ -76,7 +84,8 @@ static bool has_room(const agent_credit_queue_t *queue,
 {
     return !agent_credit_is_room_taken(queue, bytes)
         && agent_credit_fits(queue, bytes)
-        && !agent_backlog_is_room_taken(queue->batches, lease->deployment_id);
+        && !agent_backlog_is_room_taken(&queue->batches->backlogs,
+                                        lease->deployment_id);
 }
 
 bool agent_credit_allows(const agent_credit_queue_t *queue,
@@ -92,8 +101,9 @@ bool agent_credit_allows(const agent_credit_queue_t *queue,
                 : lease->credit.unsaved >= AGENT_BATCH_MAX_RUN) {
         return false;
     }
-    kind = agent_backlog_find_kind(queue->batches, lease, length);
-    return agent_backlog_has_share(queue->batches, lease->deployment_id, kind,
+    kind = agent_batch_find_kind(queue->batches, lease, length);
+    return agent_backlog_has_share(&queue->batches->backlogs,
+                                   lease->deployment_id, kind,
                                    lease->credit.unsaved, length + 1);
 }
 
@@ -160,11 +170,14 @@ void agent_credit_grant(agent_credit_queue_t *queue, agent_lease_t *lease,
 
     lease->credit.granted = bytes;
     lease->credit.is_medium = bytes <= AGENT_CREDIT_MEDIUM;
-    queue->batches->medium_bytes += lease->credit.is_medium ? bytes : 0;
+    if (lease->credit.is_medium) {
+        agent_backlog_add(&queue->batches->backlogs, lease->deployment_id,
+                          AGENT_BACKLOG_MEDIUM, bytes);
+    }
     agent_credit_start_lapse(queue, lease);
     agent_credit_expect_lapse(queue, lease->credit.lapse_at);
     class->granted += bytes;
-    agent_backlog_add(queue->batches, lease->deployment_id,
+    agent_backlog_add(&queue->batches->backlogs, lease->deployment_id,
                       AGENT_BACKLOG_CREDIT, bytes);
     APR_RING_INSERT_TAIL(&queue->holders, lease, agent_lease_t, credit.link);
 }
@@ -173,9 +186,12 @@ static void use(agent_credit_queue_t *queue, agent_lease_t *lease,
                 apr_size_t bytes)
 {
     lease->credit.granted -= bytes;
-    queue->batches->medium_bytes -= lease->credit.is_medium ? bytes : 0;
+    if (lease->credit.is_medium) {
+        agent_backlog_remove(&queue->batches->backlogs, lease->deployment_id,
+                             AGENT_BACKLOG_MEDIUM, bytes);
+    }
     lease->credit.class->granted -= bytes;
-    agent_backlog_remove(queue->batches, lease->deployment_id,
+    agent_backlog_remove(&queue->batches->backlogs, lease->deployment_id,
                          AGENT_BACKLOG_CREDIT, bytes);
     if (lease->credit.granted == 0) {
         APR_RING_REMOVE(lease, credit.link);

@@ -20,7 +20,7 @@
 #ifndef AGENT_SUPERVISOR_CREDIT_H
 #define AGENT_SUPERVISOR_CREDIT_H
 
-#include "../../lease/backlog.h"
+#include "../../lease/batch.h"
 #include "../../lease/lease.h"
 #include "../pool/runner.h"
 

@@ -171,9 +171,9 @@ static void lapse_or_wait(agent_credit_queue_t *queue, agent_lease_t *lease)
 static bool fits_share(const agent_credit_queue_t *queue,
                        const agent_lease_t *lease)
 {
-    return agent_backlog_has_share(queue->batches, lease->deployment_id,
-                                   AGENT_BACKLOG_DEDICATED, 0,
-                                   lease->credit.wanted);
+    return agent_backlog_has_share(
+        &queue->batches->backlogs, lease->deployment_id,
+        AGENT_BACKLOG_DEDICATED, 0, lease->credit.wanted);
 }
 
 /* Makes room for a runner without credit: lets credit lapse that was not used
@@ -224,18 +224,18 @@ static bool take_share(agent_credit_queue_t *queue, const agent_lease_t *lease)
 {
     const char *deployment_id = lease->deployment_id;
 
-    if (agent_backlog_is_room_taken(queue->batches, deployment_id)) {
+    if (agent_backlog_is_room_taken(&queue->batches->backlogs, deployment_id)) {
         return false;
     }
     if (!fits_share(queue, lease)
-        && agent_backlog_has_share_without_credit(queue->batches, deployment_id,
-                                                  lease->credit.wanted)) {
+        && agent_backlog_has_share_without_credit(
+            &queue->batches->backlogs, deployment_id, lease->credit.wanted)) {
         reclaim_share(queue, lease);
     }
     if (fits_share(queue, lease)) {
         return true;
     }
-    agent_backlog_take_room(queue->batches, deployment_id);
+    agent_backlog_take_room(&queue->batches->backlogs, deployment_id);
     return false;
 }
 
@@ -261,7 +261,9 @@ static void grant_room(agent_credit_queue_t *queue)
     while ((class = find_class(queue)) != NULL) {
         apr_size_t bytes = class->next->credit.wanted;
 
-        if (queue->batches->dedicated_bytes + bytes
+        if (agent_backlog_sum(&queue->batches->backlogs,
+                              AGENT_BACKLOG_DEDICATED)
+                + bytes
             <= AGENT_BATCH_MAX_DEDICATED) {
             reclaim(queue, bytes);
         }
@@ -284,7 +286,7 @@ apr_time_t agent_credit_step(agent_credit_queue_t *queue)
 
     lapse_all(queue);
     queue->is_room_taken = false;
-    agent_backlog_begin_turn(queue->batches);
+    agent_backlog_begin_turn(&queue->batches->backlogs);
     AGENT_RING_EACH_SAFE(class, next, &queue->classes, agent_credit_class_t,
                          link)
     {

@@ -12,9 +12,10 @@ static const char *const op_names[AGENT_RUNNER_REQUEST_OPS] = {
     "checkpoint.delta", "blob.get",       "store"};
 
 void agent_runner_request_init(agent_runner_request_queue_t *queue,
-                               agent_batch_queue_t *batches, apr_pool_t *pool)
+                               agent_backlog_table_t *backlogs,
+                               apr_pool_t *pool)
 {
-    queue->batches = batches;
+    queue->backlogs = backlogs;
     queue->pool = pool;
     APR_RING_INIT(&queue->classes, agent_runner_request_class_t, link);
 }
@@ -63,7 +64,7 @@ static void keep_args(agent_runner_request_queue_t *queue, agent_lease_t *lease,
                                    line->args_length);
     if (line->args_length > AGENT_RUNNER_REQUEST_MAX_ARGS) {
         request->long_bytes = line->args_length;
-        agent_backlog_add(queue->batches, lease->deployment_id,
+        agent_backlog_add(queue->backlogs, lease->deployment_id,
                           AGENT_BACKLOG_DEDICATED, request->long_bytes);
     }
 }
@@ -135,7 +136,7 @@ static void stop_waiting(agent_runner_request_queue_t *queue,
     if (request->pool != NULL) {
         apr_pool_destroy(request->pool);
     }
-    agent_backlog_remove(queue->batches, lease->deployment_id,
+    agent_backlog_remove(queue->backlogs, lease->deployment_id,
                          AGENT_BACKLOG_DEDICATED, request->long_bytes);
     request->long_bytes = 0;
     request->pool = NULL;

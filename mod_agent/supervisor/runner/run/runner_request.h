@@ -32,13 +32,14 @@ typedef struct agent_runner_request_queue_t {
     /* Runners of which a run waits; the next one to be served is first. */
     agent_runner_request_classes_t classes;
     /* Long arguments are counted with dedicated batches. */
-    agent_batch_queue_t *batches;
+    agent_backlog_table_t *backlogs;
     apr_pool_t *pool;
 } agent_runner_request_queue_t;
 
 /* pool: for the arguments of requests that wait, each in a pool below it. */
 void agent_runner_request_init(agent_runner_request_queue_t *queue,
-                               agent_batch_queue_t *batches, apr_pool_t *pool);
+                               agent_backlog_table_t *backlogs,
+                               apr_pool_t *pool);
 
 /* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
 void agent_runner_request_begin(agent_lease_t *lease,
