@@ -2,7 +2,7 @@
 /* OBJECTS: supervisor/runner/protocol/protocol.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_record.c */
-/* OBJECTS: supervisor/lease/batch.c supervisor/lease/lease.c */
+/* OBJECTS: supervisor/lease/ */
 /* OBJECTS: supervisor/statement/save_params.c */
 /* OBJECTS: supervisor/statement/save_channel.c */
 /* OBJECTS: supervisor/runner/protocol/channel.c db/column.c core/ */
@@ -116,11 +116,18 @@ static void check_params(const agent_db_params_t *params)
     }
 }
 
+static const agent_batch_t *batch_of(const agent_batch_queue_t *queue)
+{
+    return APR_RING_EMPTY(&queue->shared, agent_batch_t, link)
+        ? agent_fair_queue_first(&queue->dedicated)
+        : APR_RING_FIRST(&queue->shared);
+}
+
 static void check_batch(agent_batch_queue_t *queue, apr_pool_t *pool)
 {
     agent_db_params_t params;
 
-    agent_save_make_params(&params, "1", APR_RING_FIRST(&queue->waiting), pool);
+    agent_save_make_params(&params, "1", batch_of(queue), pool);
     check_params(&params);
 }
 

@@ -4,9 +4,9 @@
 /* OBJECTS: supervisor/runner/protocol/protocol_record.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_make.c */
 /* OBJECTS: supervisor/runner/run/runner_request.c */
-/* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c \*/
-/\* OBJECTS: supervisor/lease/backlog.c supervisor/lease/account_map.c \*/
-/\* OBJECTS: supervisor/lease/pace.c core/ \*/
+/* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c */
+/* OBJECTS: supervisor/lease/backlog.c supervisor/lease/account_map.c */
+/* OBJECTS: supervisor/lease/pace.c core/ */
 /*
  * Requests and records of a run, a line each, as a hostile runner may send
  * them. After each one the result has another part, records are committed or

@@ -3,7 +3,7 @@
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* The bytes of each deployment, and its share; see supervisor/lease/backlog.h.
  */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #define MB ((apr_size_t)1024 * 1024)
 
@@ -184,7 +184,7 @@ static void output_is_counted_until_its_batch_is_dropped(void **state)
     assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_SHARED));
     assert_true(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
     /* Lines of a batch that is split move to dedicated ones. */
-    agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    agent_batch_split(queue, first_batch(queue));
     assert_true(has_all_room(queue, lease, AGENT_BACKLOG_SHARED));
     assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
     assert_int_equal(queue->backlogs.sums[AGENT_BACKLOG_SHARED], 0);

@@ -2,26 +2,9 @@
 /* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* The queue of output that is not committed; see supervisor/lease/batch.h. */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #include <apr_strings.h>
-
-/* Kind and number of lines of each batch: " s3 d1", shared and dedicated.
- */
-static const char *describe(const fixture_t *fixture)
-{
-    apr_pool_t *pool = fixture->runs->context->pool;
-    const char *text = "";
-    const agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
-    {
-        text = apr_psprintf(pool, "%s%s%d", text,
-                            batch->is_dedicated ? " d" : " s",
-                            batch->items->nelts);
-    }
-    return text;
-}
 
 static void short_lines_share_a_batch(void **state)
 {
@@ -55,11 +38,9 @@ static void a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once(
     runs->batches.sent_at = runs->context->now;
     agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
                     "{\"x\":1}", 7, -1);
-    assert_true(APR_RING_FIRST(&runs->batches.waiting)->due_at
-                > runs->context->now);
+    assert_true(first_batch(&runs->batches)->due_at > runs->context->now);
     add_long_line(fixture, 0);
-    assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
-                     runs->context->now);
+    assert_int_equal(first_batch(&runs->batches)->due_at, runs->context->now);
 }
 
 static void a_shared_batch_has_at_most_500_lines_and_256_kb(void **state)
@@ -120,9 +101,28 @@ static void output_in_flight_is_not_dropped(void **state)
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     add_line(fixture, 0, 100);
-    APR_RING_FIRST(&batches->waiting)->is_sent = true;
+    first_batch(batches)->is_sent = true;
     agent_batch_forget(batches, fixture->leases[0]->key.run_id, NULL);
     assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
+}
+
+/* Its release has to wait for the batch in flight. */
+static void a_run_has_output_while_its_first_dedicated_batch_is_in_flight(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    const char *run_id = fixture->leases[0]->key.run_id;
+
+    add_long_line(fixture, 0);
+    agent_batch_send(batches, first_batch(batches));
+    add_long_line(fixture, 0);
+    assert_string_equal(describe(fixture), " d1 d1");
+    agent_batch_forget(batches, run_id, NULL);
+    assert_string_equal(describe(fixture), " d1");
+    assert_true(agent_batch_has_run(batches, run_id));
+    agent_batch_drop(batches, first_batch(batches));
+    assert_false(agent_batch_has_run(batches, run_id));
 }
 
 static void dropped_batches_are_not_counted(void **state)
@@ -138,7 +138,7 @@ static void dropped_batches_are_not_counted(void **state)
     assert_true(agent_batch_is_empty(batches));
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED], 0);
-    assert_int_equal(apr_hash_count(batches->dedicated), 0);
+    assert_int_equal(count_dedicated(batches), 0);
 }
 
 static void add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
@@ -159,7 +159,7 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
     add_record(&runs->batches, lease, -1);
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, "{\"x\":1}", 7,
                     -1);
-    batch = APR_RING_FIRST(&runs->batches.waiting);
+    batch = first_batch(&runs->batches);
     assert_true(batch->due_at > runs->context->now);
     agent_batch_flush_run(&runs->batches, fixture->leases[1]->key.run_id);
     assert_true(batch->due_at > runs->context->now);
@@ -181,7 +181,7 @@ static void a_checkpoint_waits_2_ms_and_an_end_does_not(void **state)
     runs->batches.sent_at = runs->context->now;
     agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_CHECKPOINT,
                     "{\"x\":1}", 7, -1);
-    batch = APR_RING_FIRST(&runs->batches.waiting);
+    batch = first_batch(&runs->batches);
     assert_int_equal(batch->due_at, runs->context->now + apr_time_from_msec(2));
     add_line(fixture, 0, 100);
     assert_int_equal(batch->due_at, runs->context->now);
@@ -196,8 +196,7 @@ static void a_request_for_records_makes_them_due_now(void **state)
     runs->batches.sent_at = runs->context->now;
     add_record(&runs->batches, fixture->leases[0], -1);
     agent_batch_flush_run(&runs->batches, fixture->leases[0]->key.run_id);
-    assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
-                     runs->context->now);
+    assert_int_equal(first_batch(&runs->batches)->due_at, runs->context->now);
 }
 
 static void a_split_keeps_the_replies_that_records_get(void **state)
@@ -209,8 +208,8 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     add_line(fixture, 1, 100);
     add_record(batches, fixture->leases[0], 5);
     add_record(batches, fixture->leases[0], -1);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
-    batch = APR_RING_LAST(&batches->waiting);
+    agent_batch_split(batches, first_batch(batches));
+    batch = last_batch(batches);
     assert_int_equal(agent_batch_item(batch, 0)->ack, 5);
     assert_int_equal(agent_batch_item(batch, 1)->ack, -1);
     assert_int_equal(agent_batch_item(batch, 1)->run->last_record, 2);
@@ -227,7 +226,7 @@ static agent_batch_t *make_pairs(const fixture_t *fixture, int pairs)
         add_record(batches, lease, i);
         agent_batch_add(batches, lease, AGENT_ITEM_EVENT, "{\"y\":1}", 7, -1);
     }
-    return APR_RING_FIRST(&batches->waiting);
+    return first_batch(batches);
 }
 
 static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
@@ -240,7 +239,7 @@ static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
     assert_ptr_equal(agent_batch_cut(batches, batch, AGENT_PACE_MOST), batch);
     batch = agent_batch_cut(batches, batch, agent_pace_weigh(2, 16));
     assert_string_equal(describe(fixture), " d2 d4 d8 d6");
-    assert_ptr_equal(batch, APR_RING_FIRST(&batches->waiting));
+    assert_ptr_equal(batch, first_batch(batches));
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
                      bytes + 3 * AGENT_BATCH_OWN_BYTES);
     /* Later lines are added to the last one. */
@@ -281,9 +280,9 @@ static void a_cut_leaves_at_least_one_line(void **state)
 
     add_long_line(fixture, 0);
     add_long_line(fixture, 0);
-    agent_batch_cut(batches, APR_RING_FIRST(&batches->waiting), 1);
+    agent_batch_cut(batches, first_batch(batches), 1);
     assert_string_equal(describe(fixture), " d1 d1");
-    agent_batch_cut(batches, APR_RING_FIRST(&batches->waiting), 1);
+    agent_batch_cut(batches, first_batch(batches), 1);
     assert_string_equal(describe(fixture), " d1 d1");
 }
 
@@ -296,7 +295,7 @@ static void a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while(
     agent_pace_dedicate(&fixture->leases[0]->pace, *now);
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
-    assert_string_equal(describe(fixture), " d1 s1");
+    assert_string_equal(describe(fixture), " s1 d1");
     agent_batch_clear(&fixture->runs->batches);
     *now += apr_time_from_sec(60);
     add_line(fixture, 0, 100);
@@ -326,6 +325,8 @@ int main(void)
         CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),
         CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
         CHECK_TEST(output_in_flight_is_not_dropped),
+        CHECK_TEST(
+            a_run_has_output_while_its_first_dedicated_batch_is_in_flight),
         CHECK_TEST(dropped_batches_are_not_counted),
         CHECK_TEST(records_are_numbered_and_those_with_an_ack_due_now),
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),

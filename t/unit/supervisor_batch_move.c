@@ -2,29 +2,12 @@
 /* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Lines that leave shared batches; see supervisor/lease/batch_move.h. */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #include <apr_strings.h>
 
 #include "../../mod_agent/core/clock.h"
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
-
-/* Kind and number of lines of each batch: " s3 d1", shared and dedicated.
- */
-static const char *describe(const fixture_t *fixture)
-{
-    apr_pool_t *pool = fixture->runs->context->pool;
-    const char *text = "";
-    const agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
-    {
-        text = apr_psprintf(pool, "%s%s%d", text,
-                            batch->is_dedicated ? " d" : " s",
-                            batch->items->nelts);
-    }
-    return text;
-}
 
 static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
 {
@@ -34,13 +17,13 @@ static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     add_line(fixture, 0, 100);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_split(batches, first_batch(batches));
     assert_string_equal(describe(fixture), " d2 d1");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     /* Later lines keep their order; those of other runs are shared. */
     add_line(fixture, 1, 100);
     add_line(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " d2 d2 s1");
+    assert_string_equal(describe(fixture), " s1 d2 d2");
 }
 
 /* Whether lines of the run are in shared batches, which do not wait for
@@ -49,12 +32,12 @@ static bool is_shared(const fixture_t *fixture, int run)
 {
     const agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &fixture->runs->batches.shared, agent_batch_t, link)
     {
         const agent_batch_run_t *part = apr_hash_get(
             batch->runs, fixture->leases[run]->key.run_id, 36);
 
-        if (!batch->is_dedicated && part != NULL && !part->is_dead) {
+        if (part != NULL && !part->is_dead) {
             return true;
         }
     }
@@ -69,7 +52,7 @@ static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
 
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
-    first = APR_RING_FIRST(&batches->waiting);
+    first = first_batch(batches);
     first->is_sealed = true;
     add_line(fixture, 2, 100);
     add_line(fixture, 0, 100);
@@ -84,7 +67,7 @@ static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
      * one. */
     add_line(fixture, 0, 100);
     add_line(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " s3 d3 d1 s1");
+    assert_string_equal(describe(fixture), " s3 s1 d3 d1");
 }
 
 /* Two runs have lines in each of that number of shared batches. */
@@ -93,7 +76,7 @@ static void fill_shared(const fixture_t *fixture, int batches)
     for (int i = 0; i < batches; i++) {
         add_line(fixture, 0, 100);
         add_line(fixture, 1, 200);
-        APR_RING_LAST(&fixture->runs->batches.waiting)->is_sealed = true;
+        last_batch(&fixture->runs->batches)->is_sealed = true;
     }
 }
 
@@ -104,7 +87,7 @@ static void lines_that_follow_a_split_join_the_earlier_ones_of_their_run(
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     fill_shared(fixture, 1000);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_split(batches, first_batch(batches));
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " d500 d500 d500 d500");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
@@ -123,12 +106,12 @@ static void one_iteration_of_the_loop_moves_512_kb(void **state)
     assert_string_equal(describe(fixture),
                         " s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 "
                         "s3 s3 s1");
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_split(batches, first_batch(batches));
     assert_int_equal(agent_batch_step(batches), batches->context->now);
     assert_string_equal(describe(fixture),
                         " s3 s3 s3 s3 s3 s3 s3 s3 s3 s1 d12");
     /* The next one has lines of the run, whose earlier ones are not saved. */
-    assert_null(agent_fair_queue_next(batches, false));
+    assert_null(agent_batch_next_shared(batches));
     while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
     }
     assert_string_equal(describe(fixture), " d40");
@@ -141,23 +124,23 @@ static void lines_are_not_moved_once_the_earlier_ones_of_their_run_are_saved(
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     fill_shared(fixture, 3);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_split(batches, first_batch(batches));
     assert_string_equal(describe(fixture), " s2 s2 d1 d1");
-    agent_batch_drop(batches, APR_RING_LAST(&batches->waiting));
+    agent_batch_drop(batches, last_batch(batches));
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " s2 s2 d2");
-    agent_batch_drop(batches, APR_RING_LAST(&batches->waiting));
+    agent_batch_drop(batches, last_batch(batches));
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " s2 s2");
     /* A later dedicated batch waits for both. */
     add_long_line(fixture, 1);
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " s2 s2 d1");
-    assert_null(agent_fair_queue_next(batches, true));
-    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
-    assert_null(agent_fair_queue_next(batches, true));
-    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
-    assert_non_null(agent_fair_queue_next(batches, true));
+    assert_null(agent_batch_next_dedicated(batches));
+    agent_batch_drop(batches, first_batch(batches));
+    assert_null(agent_batch_next_dedicated(batches));
+    agent_batch_drop(batches, first_batch(batches));
+    assert_non_null(agent_batch_next_dedicated(batches));
 }
 
 static void lines_that_move_precede_those_that_came_later(void **state)
@@ -167,12 +150,13 @@ static void lines_that_move_precede_those_that_came_later(void **state)
     const agent_batch_t *batch;
 
     fill_shared(fixture, 2);
-    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_split(batches, first_batch(batches));
     add_line(fixture, 0, 300);
     assert_string_equal(describe(fixture), " s2 d1 d1 d1");
     agent_batch_step(batches);
-    assert_string_equal(describe(fixture), " d2 d2 d1");
-    batch = agent_fair_queue_first_of(batches, fixture->leases[0]->key.run_id);
+    assert_string_equal(describe(fixture), " d2 d1 d2");
+    batch = agent_fair_queue_first_of(&batches->dedicated,
+                                      fixture->leases[0]->key.run_id);
     assert_int_equal(agent_buffer_length(&batch->text), 2 * 101);
     batch = agent_fair_queue_next_of(batch);
     assert_int_equal(agent_buffer_length(&batch->text), 301);
@@ -185,7 +169,7 @@ static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
     agent_batch_t *first;
 
     add_line(fixture, 0, 100);
-    first = APR_RING_FIRST(&batches->waiting);
+    first = first_batch(batches);
     first->is_sealed = true;
     add_line(fixture, 0, 100);
     agent_batch_split(batches, first);
@@ -202,8 +186,8 @@ static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
 
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
-    APR_RING_FIRST(&batches->waiting)->is_sealed = true;
-    APR_RING_FIRST(&batches->waiting)->is_sent = true;
+    first_batch(batches)->is_sealed = true;
+    first_batch(batches)->is_sent = true;
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     apr_hash_set(slow, fixture->leases[0]->key.run_id, 36, "");
@@ -211,7 +195,7 @@ static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
     agent_batch_step(batches);
     /* One in flight keeps its lines, and those after it wait. */
     assert_string_equal(describe(fixture), " s2 s2");
-    agent_batch_drop(batches, APR_RING_FIRST(&batches->waiting));
+    agent_batch_drop(batches, first_batch(batches));
     agent_batch_step(batches);
     assert_string_equal(describe(fixture), " s2 d1");
     assert_false(is_shared(fixture, 0));
@@ -235,9 +219,9 @@ static void fill_before_another(const fixture_t *fixture, int batches)
 static void save_shared(const fixture_t *fixture, apr_interval_time_t elapsed)
 {
     agent_batch_queue_t *batches = &fixture->runs->batches;
-    agent_batch_t *batch = agent_fair_queue_next(batches, false);
+    agent_batch_t *batch = agent_batch_next_shared(batches);
 
-    agent_fair_queue_send(batches, batch);
+    agent_batch_send(batches, batch);
     agent_batch_measure(batches, batch, elapsed);
     agent_batch_drop(batches, batch);
     while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
@@ -247,9 +231,8 @@ static void save_shared(const fixture_t *fixture, apr_interval_time_t elapsed)
 /* Whether the next shared batch has the line of the other deployment. */
 static bool is_other_next(const fixture_t *fixture)
 {
-    return apr_hash_get(
-               agent_fair_queue_next(&fixture->runs->batches, false)->runs,
-               fixture->other->key.run_id, 36)
+    return apr_hash_get(agent_batch_next_shared(&fixture->runs->batches)->runs,
+                        fixture->other->key.run_id, 36)
         != NULL;
 }
 
@@ -261,13 +244,13 @@ static void a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches(
     apr_size_t most;
 
     fill_before_another(fixture, 3);
-    most = agent_batch_weigh(agent_fair_queue_next(batches, false)) / 2;
+    most = agent_batch_weigh(agent_batch_next_shared(batches)) / 2;
     assert_true(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT] > 4 * most);
     save_shared(fixture, apr_time_from_msec(500));
     /* Each run has up to two lines, which stay together. */
     assert_in_range(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], most - 60000,
                     most + 10000);
-    assert_int_equal(apr_hash_count(batches->dedicated), 4);
+    assert_int_equal(count_dedicated(batches), 4);
     save_shared(fixture, apr_time_from_msec(250));
     assert_true(is_other_next(fixture));
 }
@@ -287,7 +270,7 @@ static void quick_deployments_stay_in_the_shared_batches(void **state)
 
     fill_before_another(fixture, 3);
     save_shared(fixture, apr_time_from_msec(190));
-    assert_int_equal(apr_hash_count(fixture->runs->batches.dedicated), 0);
+    assert_int_equal(count_dedicated(&fixture->runs->batches), 0);
     assert_false(is_other_next(fixture));
 }
 

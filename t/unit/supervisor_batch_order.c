@@ -3,7 +3,7 @@
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Random histories of the queue of output: the lines of each run are saved in
  * their order, and each once. */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #include <stdlib.h>
 
@@ -68,7 +68,7 @@ static void end_attempt(history_t *history, int kind)
 
     history->sent[kind] = NULL;
     if (outcome < 2) {
-        agent_fair_queue_fail(history->batches, batch, 0);
+        agent_batch_fail(history->batches, batch, 0);
         if (kind == 0 && outcome == 0) {
             agent_batch_split(history->batches, batch);
         }
@@ -86,13 +86,15 @@ static void end_attempt(history_t *history, int kind)
 
 static void begin_attempt(history_t *history, int kind)
 {
-    agent_batch_t *batch = agent_fair_queue_next(history->batches, kind > 0);
+    agent_batch_t *batch = kind > 0
+        ? agent_batch_next_dedicated(history->batches)
+        : agent_batch_next_shared(history->batches);
 
     if (batch != NULL && kind > 0 && below(2) > 0) {
         batch = agent_batch_cut(history->batches, batch, 1 + below(60000));
     }
     if (batch != NULL) {
-        agent_fair_queue_send(history->batches, batch);
+        agent_batch_send(history->batches, batch);
         history->sent[kind] = batch;
     }
 }

@@ -3,7 +3,7 @@
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Which batch of output is sent next on each connection; see
  * supervisor/statement/save.h. */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #include <libpq-fe.h>
 
@@ -71,7 +71,7 @@ static bool is_dedicated_due(queue_t *q)
 
 static agent_batch_t *first_of(const queue_t *q)
 {
-    return APR_RING_FIRST(&q->batches->waiting);
+    return first_batch(q->batches);
 }
 
 static void a_dedicated_batch_waits_for_the_earlier_shared_batch_of_its_run(
@@ -131,7 +131,7 @@ static void of_the_dedicated_batches_of_a_run_only_the_first_one_is_due(
     add_long(q, 0);
     first_of(q)->is_sealed = first_of(q)->is_sent = true;
     add_long(q, 0);
-    assert_ptr_not_equal(first_of(q), APR_RING_LAST(&q->batches->waiting));
+    assert_ptr_not_equal(first_of(q), last_batch(q->batches));
     assert_false(is_dedicated_due(q));
     agent_batch_drop(q->batches, first_of(q));
     assert_true(is_dedicated_due(q));
@@ -145,7 +145,7 @@ static void shared_batches_are_sent_in_their_order(void **state)
     first_of(q)->is_sealed = true;
     first_of(q)->retry_at = NOW + 1;
     add_short(q, 1);
-    assert_ptr_not_equal(first_of(q), APR_RING_LAST(&q->batches->waiting));
+    assert_ptr_not_equal(first_of(q), last_batch(q->batches));
     assert_true(agent_batch_operation.due(&q->save) == NOW + 1);
 }
 
@@ -170,7 +170,7 @@ static void fail_first(queue_t *q, agent_failure_t failure)
         agent_save_limit_operation.receive(&q->save, NULL);
     }
     assert_true(is_dedicated_due(q));
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     q->control.answered_at = NOW + 1;
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
@@ -264,7 +264,7 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
     add_long(q, 0);
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     agent_save_limit_operation.receive(&q->save, NULL);
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     q->control.answered_at = first_of(q)->sent_at;
     (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 0);
@@ -310,15 +310,14 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
     for (int i = 0; i < 500; i++) {
         add_short(q, 1);
     }
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
     agent_batch_step(q->batches);
     add_short(q, 0);
-    assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
-    assert_true(first_of(q)->is_dedicated);
-    assert_memory_equal(first_of(q)->run_id, q->fixture->leases[1]->key.run_id,
-                        36);
+    assert_int_equal(count_dedicated(q->batches), 1);
+    assert_memory_equal(last_batch(q->batches)->run_id,
+                        q->fixture->leases[1]->key.run_id, 36);
 }
 
 static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
@@ -334,15 +333,15 @@ static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
         add_short(q, 2);
     }
     add_short(q, 3);
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
     agent_batch_step(q->batches);
-    assert_int_equal(apr_hash_count(q->batches->dedicated), 1);
-    assert_memory_equal(APR_RING_LAST(&q->batches->waiting)->run_id,
+    assert_int_equal(count_dedicated(q->batches), 1);
+    assert_memory_equal(last_batch(q->batches)->run_id,
                         q->fixture->leases[2]->key.run_id, 36);
     assert_false(agent_pace_is_dedicated(&q->fixture->leases[2]->pace, NOW));
-    shared = agent_fair_queue_first_shared(q->batches);
+    shared = agent_batch_first_shared(q->batches);
     assert_non_null(
         apr_hash_get(shared->runs, q->fixture->leases[3]->key.run_id, 36));
 }
@@ -354,7 +353,7 @@ static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(
 
     add_long(q, 0);
     add_long(q, 0);
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
     assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
@@ -370,13 +369,13 @@ static void a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch(void **state)
     for (int i = 0; i < 501; i++) {
         add_short(q, 1);
     }
-    agent_fair_queue_send(q->batches, first_of(q));
+    agent_batch_send(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(3), 1000);
-    assert_int_equal(apr_hash_count(q->batches->dedicated), 0);
+    assert_int_equal(count_dedicated(q->batches), 0);
     assert_int_equal(agent_pace_limit(&q->batches->pace), AGENT_PACE_MOST);
     add_long(q, 0);
     add_long(q, 0);
-    agent_fair_queue_send(q->batches, APR_RING_LAST(&q->batches->waiting));
+    agent_batch_send(q->batches, last_batch(q->batches));
     save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(3), 1000);
     assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
                      2 * AGENT_PACE_FIRST);

@@ -3,7 +3,7 @@
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* The parameters of agent.save_batch, and the channels of a checkpoint; see
  * supervisor/statement/save_params.h. */
-#include "supervisor_fixture.h"
+#include "supervisor_batches.h"
 
 #include <stdio.h>
 
@@ -141,8 +141,7 @@ static agent_db_params_t make(const fixture_t *fixture)
 {
     agent_db_params_t params;
 
-    agent_save_make_params(&params, "7",
-                           APR_RING_FIRST(&fixture->runs->batches.waiting),
+    agent_save_make_params(&params, "7", first_batch(&fixture->runs->batches),
                            fixture->runs->context->pool);
     assert_string_equal(params.values[0], "7");
     return params;

@@ -8,7 +8,7 @@
 
 #include "../base/order.h"
 #include "batch_private.h"
-#include "fair_queue.h"
+#include "batch_send.h"
 
 /*
  * Events are collected for EVENT_INTERVAL: at most 40 commits a second,
@@ -28,18 +28,18 @@ void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context)
 {
     queue->context = context;
-    APR_RING_INIT(&queue->waiting, agent_batch_t, link);
-    queue->dedicated = apr_hash_make(context->pool);
-    queue->shared = apr_hash_make(context->pool);
+    APR_RING_INIT(&queue->shared, agent_batch_t, link);
+    queue->parts = apr_hash_make(context->pool);
     queue->pace.limit = AGENT_PACE_MOST;
     agent_account_map_init(&queue->accounts, context->pool);
-    agent_fair_queue_init(queue);
+    agent_fair_queue_init(&queue->dedicated, context, &queue->accounts);
     agent_backlog_init(&queue->backlogs, context, &queue->accounts);
 }
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue)
 {
-    return APR_RING_EMPTY(&queue->waiting, agent_batch_t, link);
+    return APR_RING_EMPTY(&queue->shared, agent_batch_t, link)
+        && agent_fair_queue_is_empty(&queue->dedicated);
 }
 
 apr_size_t agent_batch_weigh(const agent_batch_t *batch)
@@ -67,18 +67,19 @@ static agent_backlog_kind_t kind_of(const agent_batch_t *batch)
 
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
 {
-    return apr_hash_get(queue->shared, run_id, 36) != NULL
-        || apr_hash_get(queue->dedicated, run_id, 36) != NULL;
+    return apr_hash_get(queue->parts, run_id, 36) != NULL
+        || agent_fair_queue_first_of(&queue->dedicated, run_id) != NULL;
 }
 
 void agent_batch_flush(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
 
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    AGENT_RING_EACH(batch, &queue->shared, agent_batch_t, link)
     {
         batch->due_at = queue->context->now;
     }
+    agent_fair_queue_flush(&queue->dedicated);
 }
 
 /* ---- the batches of a run ---- */
@@ -91,16 +92,10 @@ static void replace(apr_hash_t *hash, const char *run_id, const void *value)
     apr_hash_set(hash, run_id, 36, value);
 }
 
-static agent_batch_t *last_dedicated(const agent_batch_queue_t *queue,
-                                     const char *run_id)
-{
-    return apr_hash_get(queue->dedicated, run_id, 36);
-}
-
 static agent_batch_run_t *last_shared(const agent_batch_queue_t *queue,
                                       const char *run_id)
 {
-    return apr_hash_get(queue->shared, run_id, 36);
+    return apr_hash_get(queue->parts, run_id, 36);
 }
 
 void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id)
@@ -118,7 +113,7 @@ static void enter_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
     if (run->earlier != NULL) {
         run->earlier->later = run;
     }
-    replace(queue->shared, run->key.run_id, run);
+    replace(queue->parts, run->key.run_id, run);
 }
 
 /* The part of a shared batch is no longer sent. */
@@ -128,9 +123,9 @@ static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
         run->later->earlier = run->earlier;
     }
     else {
-        apr_hash_set(queue->shared, run->key.run_id, 36, NULL);
+        apr_hash_set(queue->parts, run->key.run_id, 36, NULL);
         if (run->earlier != NULL) {
-            replace(queue->shared, run->earlier->key.run_id, run->earlier);
+            replace(queue->parts, run->earlier->key.run_id, run->earlier);
         }
     }
     if (run->earlier != NULL) {
@@ -142,20 +137,6 @@ static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
     else {
         agent_backlog_remove(&queue->backlogs, run->deployment_id,
                              AGENT_BACKLOG_WEIGHT, run->weight);
-    }
-}
-
-void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
-                                 agent_batch_t *batch)
-{
-    replace(queue->dedicated, batch->run_id, batch);
-}
-
-static void leave_dedicated(agent_batch_queue_t *queue,
-                            const agent_batch_t *batch)
-{
-    if (last_dedicated(queue, batch->run_id) == batch) {
-        apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
     }
 }
 
@@ -186,17 +167,11 @@ agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
     batch->is_dedicated = true;
     batch->run_id = apr_pmemdup(batch->pool, run->key.run_id, 36);
     batch->due_at = queue->context->now;
-    batch->place.after = after;
-    APR_RING_INSERT_BEFORE(
-        later != NULL ? later
-                      : APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link),
-        batch, link);
-    agent_fair_queue_enter(queue, batch, run->deployment_id, later);
+    batch->after = after;
+    agent_fair_queue_insert(&queue->dedicated, batch, run->deployment_id,
+                            later);
     agent_backlog_add(&queue->backlogs, run->deployment_id,
                       AGENT_BACKLOG_DEDICATED, AGENT_BATCH_OWN_BYTES);
-    if (later == NULL) {
-        agent_batch_enter_dedicated(queue, batch);
-    }
     return batch;
 }
 
@@ -221,23 +196,28 @@ static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
 
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
+    queue->open = queue->open == batch ? NULL : queue->open;
+    uncount(queue, batch);
     if (batch->is_dedicated) {
         agent_backlog_remove(&queue->backlogs,
                              agent_fair_queue_deployment(batch),
                              AGENT_BACKLOG_DEDICATED, AGENT_BATCH_OWN_BYTES);
-        leave_dedicated(queue, batch);
+        agent_fair_queue_remove(&queue->dedicated, batch);
     }
-    queue->open = queue->open == batch ? NULL : queue->open;
-    uncount(queue, batch);
-    agent_fair_queue_leave(queue, batch);
-    APR_RING_REMOVE(batch, link);
+    else {
+        APR_RING_REMOVE(batch, link);
+    }
+    agent_batch_set_sent(queue, batch, false);
     apr_pool_destroy(batch->pool);
 }
 
 void agent_batch_clear(agent_batch_queue_t *queue)
 {
-    while (!agent_batch_is_empty(queue)) {
-        agent_batch_drop(queue, APR_RING_FIRST(&queue->waiting));
+    agent_batch_t *batch;
+
+    while ((batch = agent_batch_first_shared(queue)) != NULL
+           || (batch = agent_fair_queue_first(&queue->dedicated)) != NULL) {
+        agent_batch_drop(queue, batch);
     }
 }
 
@@ -264,8 +244,8 @@ static agent_batch_t *open_shared(agent_batch_queue_t *queue)
     agent_batch_t *batch = make_batch(queue);
 
     queue->open = batch;
-    APR_RING_INSERT_TAIL(&queue->waiting, batch, agent_batch_t, link);
-    agent_fair_queue_enter_shared(queue, batch);
+    batch->number = ++queue->last_number;
+    APR_RING_INSERT_TAIL(&queue->shared, batch, agent_batch_t, link);
     return batch;
 }
 
@@ -287,11 +267,12 @@ static agent_batch_t *find_dedicated(agent_batch_queue_t *queue,
                                      const agent_batch_run_t *run,
                                      apr_size_t length)
 {
-    agent_batch_t *batch = last_dedicated(queue, run->key.run_id);
+    agent_batch_t *batch = agent_fair_queue_last_of(&queue->dedicated,
+                                                    run->key.run_id);
     const agent_batch_run_t *shared = last_shared(queue, run->key.run_id);
-    apr_uint64_t after = shared != NULL ? shared->batch->place.number : 0;
+    apr_uint64_t after = shared != NULL ? shared->batch->number : 0;
 
-    if (batch != NULL && batch->place.after >= after
+    if (batch != NULL && batch->after >= after
         && agent_batch_has_room(queue, batch, 1, length)) {
         return batch;
     }
@@ -382,8 +363,8 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
 {
     bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
         || agent_pace_is_dedicated(&lease->pace, queue->context->now)
-        || (apr_hash_count(queue->dedicated) > 0
-            && last_dedicated(queue, lease->key.run_id) != NULL);
+        || agent_fair_queue_first_of(&queue->dedicated, lease->key.run_id)
+            != NULL;
 
     return is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
 }
@@ -477,7 +458,7 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
                         apr_array_header_t *dropped)
 {
     agent_batch_run_t *run = last_shared(queue, run_id);
-    agent_batch_t *batch = agent_fair_queue_first_of(queue, run_id);
+    agent_batch_t *batch = agent_fair_queue_first_of(&queue->dedicated, run_id);
     agent_batch_t *next;
 
     while (run != NULL) {

@@ -13,11 +13,12 @@
 
 #include <apr_tables.h>
 
+#include "../base/order.h"
 #include "account_map.h"
 #include "backlog.h"
+#include "fair_queue.h"
 #include "item.h"
 #include "lease.h"
-#include "share.h"
 
 /* Limits of a shared batch, of a dedicated one (a single line may be longer),
  * and of a line in a shared batch. */
@@ -30,7 +31,8 @@
 /* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
 
-typedef struct agent_batch_t {
+struct agent_batch_t {
+    /* Among the shared batches, or the dedicated ones of the run. */
     APR_RING_ENTRY(agent_batch_t) link;
     apr_pool_t *pool;
     /* The lines as the runners sent them, each with a newline. */
@@ -41,10 +43,15 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the output connection; the run's id, not terminated. */
+    /* Of one run, over the output connection; the run's id, not terminated, and
+     * its share. */
     bool is_dedicated;
     const char *run_id;
-    agent_batch_place_t place;
+    agent_fair_share_t *share;
+    /* The number of a shared batch: they are sent in this order. Of a dedicated
+     * one, that of the shared batch to be saved before it; 0: none. */
+    apr_uint64_t number;
+    apr_uint64_t after;
     apr_time_t sent_at;
     /* No more items are added; it is in flight. */
     bool is_sealed;
@@ -52,23 +59,26 @@ typedef struct agent_batch_t {
     bool has_dead; /* items of some run were dropped, or moved */
     /* Failures that were not transient. */
     int failures;
-} agent_batch_t;
+};
 
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_account_map_t accounts;
-    agent_batch_ring_t waiting;
-    /* Run id (36 bytes) -> the last of its dedicated batches; the last of its
-     * parts of shared batches. */
-    apr_hash_t *dedicated;
-    apr_hash_t *shared;
+    /* Oldest first; the number of the last one. */
+    agent_batch_ring_t shared;
+    apr_uint64_t last_number;
+    agent_fair_queue_t dedicated;
+    /* Run id (36 bytes) -> the last of its parts of shared batches. */
+    apr_hash_t *parts;
+    /* In flight; NULL: none. */
+    agent_batch_t *sent_shared;
+    agent_batch_t *sent_dedicated;
     /* The shared batch to which lines are added; NULL: none. */
     agent_batch_t *open;
     /* Parts that move; lines of the next shared batch still do (batch_move.h).
      */
     int moving;
     bool is_moving;
-    agent_fair_queue_t fair;
     agent_backlog_table_t backlogs;
     /* Of shared batches; when one was sent last (core/clock.h). */
     agent_pace_t pace;
@@ -100,6 +110,7 @@ void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id);
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
+
 /* The weight of its lines (pace.h). */
 apr_size_t agent_batch_weigh(const agent_batch_t *batch);
 
@@ -116,6 +127,15 @@ bool agent_batch_is_full(const agent_batch_queue_t *queue);
  * leases to dropped (of agent_lease_key_t), which may be NULL. */
 void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
                         apr_array_header_t *dropped);
+
+/* When the batch may be sent. */
+static inline apr_time_t agent_batch_due(const agent_batch_t *batch,
+                                         apr_time_t now)
+{
+    apr_time_t due = batch->is_sealed ? now : batch->due_at;
+
+    return AGENT_MAX(due, batch->retry_at);
+}
 
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);

@@ -4,7 +4,7 @@
 
 #include "../../core/clock.h"
 #include "batch_private.h"
-#include "fair_queue.h"
+#include "batch_send.h"
 
 /* The bytes that an iteration of the loop moves, and the rest of a batch. */
 #define MOVED_AT_ONCE ((apr_size_t)512 * 1024)
@@ -14,9 +14,10 @@
 static agent_batch_t *find_later(const agent_batch_queue_t *queue,
                                  const agent_batch_run_t *run)
 {
-    agent_batch_t *batch = agent_fair_queue_first_of(queue, run->key.run_id);
+    agent_batch_t *batch = agent_fair_queue_first_of(&queue->dedicated,
+                                                     run->key.run_id);
 
-    while (batch != NULL && batch->place.after < run->batch->place.number) {
+    while (batch != NULL && batch->after < run->batch->number) {
         batch = agent_fair_queue_next_of(batch);
     }
     return batch;
@@ -27,8 +28,9 @@ static agent_batch_t *find_earlier(const agent_batch_queue_t *queue,
                                    const agent_batch_run_t *run,
                                    const agent_batch_t *later)
 {
-    return later != NULL ? agent_fair_queue_previous_of(later)
-                         : apr_hash_get(queue->dedicated, run->key.run_id, 36);
+    return later != NULL
+        ? agent_fair_queue_previous_of(later)
+        : agent_fair_queue_last_of(&queue->dedicated, run->key.run_id);
 }
 
 void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
@@ -50,7 +52,7 @@ void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
 void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
                             apr_hash_t *runs, apr_pool_t *pool)
 {
-    apr_hash_index_t *at = apr_hash_first(pool, queue->shared);
+    apr_hash_index_t *at = apr_hash_first(pool, queue->parts);
 
     for (; at != NULL; at = apr_hash_next(at)) {
         const agent_batch_run_t *last = apr_hash_this_val(at);
@@ -68,7 +70,7 @@ void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
 
 static void move_all(agent_batch_queue_t *queue, const char *run_id)
 {
-    agent_batch_run_t *run = apr_hash_get(queue->shared, run_id, 36);
+    agent_batch_run_t *run = apr_hash_get(queue->parts, run_id, 36);
 
     for (; run != NULL; run = run->earlier) {
         if (!run->batch->is_sent && !run->is_moving) {
@@ -135,11 +137,11 @@ void agent_batch_measure(agent_batch_queue_t *queue, const agent_batch_t *batch,
 static bool has_to_move(const agent_batch_queue_t *queue,
                         const agent_batch_run_t *run)
 {
-    const agent_batch_t *first = agent_fair_queue_first_of(queue,
+    const agent_batch_t *first = agent_fair_queue_first_of(&queue->dedicated,
                                                            run->key.run_id);
 
     return run->is_moving
-        || (first != NULL && first->place.after < run->batch->place.number);
+        || (first != NULL && first->after < run->batch->number);
 }
 
 /* Lines of slow deployments leave run by run, since those of a run that follow
@@ -178,10 +180,10 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
 apr_time_t agent_batch_step(agent_batch_queue_t *queue)
 {
     apr_size_t moved = 0;
-    agent_batch_t *batch = agent_fair_queue_first_shared(queue);
+    agent_batch_t *batch = agent_batch_first_shared(queue);
 
     queue->is_moving = false;
-    if (apr_hash_count(queue->dedicated) == 0 && queue->moving == 0
+    if (agent_fair_queue_is_empty(&queue->dedicated) && queue->moving == 0
         && !agent_backlog_is_any_slow(&queue->backlogs)) {
         return AGENT_CLOCK_NEVER;
     }
@@ -194,7 +196,7 @@ apr_time_t agent_batch_step(agent_batch_queue_t *queue)
         if (!agent_batch_drop_if_dead(queue, batch)) {
             break;
         }
-        batch = agent_fair_queue_first_shared(queue);
+        batch = agent_batch_first_shared(queue);
     }
     return AGENT_CLOCK_NEVER;
 }

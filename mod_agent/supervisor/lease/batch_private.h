@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of batch.c that batch_move.c and batch_split.c use too. */
+/* Functions that the files of batches share. */
 #ifndef AGENT_SUPERVISOR_BATCH_PRIVATE_H
 #define AGENT_SUPERVISOR_BATCH_PRIVATE_H
 
@@ -18,9 +18,9 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
                           const agent_batch_t *batch, int lines,
                           apr_size_t bytes);
 
-/* Later lines of the batch's run are added to this dedicated batch. */
-void agent_batch_enter_dedicated(agent_batch_queue_t *queue,
-                                 agent_batch_t *batch);
+/* Sets whether the batch is in flight. */
+void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,
+                          bool is_sent);
 
 /* Adds a copy of an item of the run, the one with the number in `from`. */
 void agent_batch_copy(agent_batch_queue_t *queue, agent_batch_t *to,

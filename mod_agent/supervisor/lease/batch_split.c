@@ -53,7 +53,7 @@ static agent_batch_t *copy_items(agent_batch_queue_t *queue,
                                  agent_batch_run_t *run)
 {
     agent_batch_t *piece = agent_batch_make_dedicated(queue, run, batch,
-                                                      batch->place.after);
+                                                      batch->after);
 
     for (int i = first; i < first + count; i++) {
         const agent_item_t *item = agent_batch_item(batch, i);
@@ -70,7 +70,6 @@ agent_batch_t *agent_batch_cut(agent_batch_queue_t *queue, agent_batch_t *batch,
                                apr_size_t weight)
 {
     agent_batch_run_t run = *agent_batch_item(batch, 0)->run;
-    bool is_last = apr_hash_get(queue->dedicated, batch->run_id, 36) == batch;
     agent_batch_t *head = NULL;
     agent_batch_t *piece = NULL;
     int count = count_items(batch, 0, weight);
@@ -87,9 +86,6 @@ agent_batch_t *agent_batch_cut(agent_batch_queue_t *queue, agent_batch_t *batch,
         piece->is_sealed = first + count < batch->items->nelts
             || batch->is_sealed;
         weight *= 2;
-    }
-    if (is_last) {
-        agent_batch_enter_dedicated(queue, piece);
     }
     agent_batch_drop(queue, batch);
     return head;

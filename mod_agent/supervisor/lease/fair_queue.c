@@ -17,44 +17,49 @@
 #include <apr_strings.h>
 
 #include "../base/order.h"
+#include "batch.h"
 
 /* Idle shares that are looked at for each batch that leaves, at each level: one
  * may become idle with it, so they become fewer. */
 #define SWEPT 2
 
-static void init_share(agent_share_t *share, agent_share_t *owner)
+static void init_share(agent_fair_share_t *share, agent_fair_share_t *owner)
 {
     memset(share, 0, sizeof(*share));
     share->owner = owner;
-    APR_RING_INIT(&share->queue, agent_batch_t, place.link);
-    APR_RING_INIT(&share->idle, agent_share_t, link);
+    APR_RING_INIT(&share->queue, agent_batch_t, link);
+    APR_RING_INIT(&share->idle, agent_fair_share_t, link);
 }
 
-void agent_fair_queue_init(agent_batch_queue_t *queue)
+void agent_fair_queue_init(agent_fair_queue_t *queue,
+                           const agent_context_t *context,
+                           const agent_account_map_t *accounts)
 {
-    apr_pool_t *pool = queue->context->pool;
-    agent_fair_queue_t *fair = &queue->fair;
-
-    init_share(&fair->root, NULL);
-    for (int i = 0; i < AGENT_SHARE_LEVELS; i++) {
-        fair->shares[i] = apr_hash_make(pool);
+    queue->context = context;
+    queue->accounts = accounts;
+    init_share(&queue->root, NULL);
+    for (int i = 0; i < AGENT_FAIR_LEVELS; i++) {
+        queue->shares[i] = apr_hash_make(context->pool);
     }
-    APR_RING_INIT(&fair->shared, agent_batch_t, place.link);
-    APR_RING_INIT(&fair->runs, agent_share_t, link);
-    APR_RING_INIT(&fair->free, agent_share_t, link);
-    fair->entered = fair->made = 0;
+    APR_RING_INIT(&queue->runs, agent_fair_share_t, link);
+    APR_RING_INIT(&queue->free, agent_fair_share_t, link);
+    queue->sequence = 0;
+}
+
+bool agent_fair_queue_is_empty(const agent_fair_queue_t *queue)
+{
+    return queue->root.active == 0;
 }
 
 /* ---- shares ---- */
 
-static agent_share_t *make_share(agent_batch_queue_t *queue,
-                                 agent_share_t *owner,
-                                 agent_share_level_t level, const char *id)
+static agent_fair_share_t *make_share(agent_fair_queue_t *queue,
+                                      agent_fair_share_t *owner,
+                                      agent_fair_level_t level, const char *id)
 {
-    agent_fair_queue_t *fair = &queue->fair;
-    agent_share_t *share = APR_RING_FIRST(&fair->free);
+    agent_fair_share_t *share = APR_RING_FIRST(&queue->free);
 
-    if (APR_RING_EMPTY(&fair->free, agent_share_t, link)) {
+    if (APR_RING_EMPTY(&queue->free, agent_fair_share_t, link)) {
         share = apr_palloc(queue->context->pool, sizeof(*share));
     }
     else {
@@ -63,145 +68,181 @@ static agent_share_t *make_share(agent_batch_queue_t *queue,
     init_share(share, owner);
     share->level = level;
     apr_cpystrn(share->id, id, sizeof(share->id));
-    apr_hash_set(fair->shares[level], share->id, APR_HASH_KEY_STRING, share);
-    APR_RING_INSERT_TAIL(&owner->idle, share, agent_share_t, link);
+    apr_hash_set(queue->shares[level], share->id, APR_HASH_KEY_STRING, share);
+    APR_RING_INSERT_TAIL(&owner->idle, share, agent_fair_share_t, link);
     return share;
 }
 
-static agent_share_t *find_share(agent_batch_queue_t *queue,
-                                 agent_share_t *owner,
-                                 agent_share_level_t level, const char *id)
+static agent_fair_share_t *find_share(agent_fair_queue_t *queue,
+                                      agent_fair_share_t *owner,
+                                      agent_fair_level_t level, const char *id)
 {
-    agent_share_t *share = apr_hash_get(queue->fair.shares[level], id,
-                                        APR_HASH_KEY_STRING);
+    agent_fair_share_t *share = apr_hash_get(queue->shares[level], id,
+                                             APR_HASH_KEY_STRING);
 
     return share != NULL ? share : make_share(queue, owner, level, id);
 }
 
-static agent_share_t *find_run(agent_batch_queue_t *queue,
-                               const agent_batch_t *batch,
-                               const char *deployment_id)
+static agent_fair_share_t *find_run(agent_fair_queue_t *queue,
+                                    const agent_batch_t *batch,
+                                    const char *deployment_id)
 {
-    agent_share_t *root = &queue->fair.root;
-    agent_share_t *account = find_share(
-        queue, root, AGENT_SHARE_ACCOUNT,
-        agent_account_map_find(&queue->accounts, deployment_id));
-    agent_share_t *deployment = find_share(
-        queue, account, AGENT_SHARE_DEPLOYMENT, deployment_id);
+    agent_fair_share_t *root = &queue->root;
+    agent_fair_share_t *account = find_share(
+        queue, root, AGENT_FAIR_ACCOUNT,
+        agent_account_map_find(queue->accounts, deployment_id));
+    agent_fair_share_t *deployment = find_share(
+        queue, account, AGENT_FAIR_DEPLOYMENT, deployment_id);
     char run_id[AGENT_UUID_SIZE];
 
     apr_cpystrn(run_id, batch->run_id, sizeof(run_id));
-    return find_share(queue, deployment, AGENT_SHARE_RUN, run_id);
+    return find_share(queue, deployment, AGENT_FAIR_RUN, run_id);
 }
 
-static void forget_share(agent_fair_queue_t *fair, agent_share_t *share)
+static void free_share(agent_fair_queue_t *queue, agent_fair_share_t *share)
 {
-    apr_hash_set(fair->shares[share->level], share->id, APR_HASH_KEY_STRING,
+    apr_hash_set(queue->shares[share->level], share->id, APR_HASH_KEY_STRING,
                  NULL);
-    APR_RING_INSERT_TAIL(&fair->free, share, agent_share_t, link);
+    APR_RING_INSERT_TAIL(&queue->free, share, agent_fair_share_t, link);
 }
 
-/* Forgets idle shares whose finish tag has passed. Without any that has batches
+/* Frees idle shares whose finish tag has passed. Without any that has batches
  * all begin again, together. */
-static void sweep(agent_fair_queue_t *fair, agent_share_t *owner)
+static void sweep(agent_fair_queue_t *queue, agent_fair_share_t *owner)
 {
     for (int i = 0; (i < SWEPT || owner->active == 0)
-         && !APR_RING_EMPTY(&owner->idle, agent_share_t, link);
+         && !APR_RING_EMPTY(&owner->idle, agent_fair_share_t, link);
          i++) {
-        agent_share_t *share = APR_RING_FIRST(&owner->idle);
+        agent_fair_share_t *share = APR_RING_FIRST(&owner->idle);
 
         APR_RING_REMOVE(share, link);
-        if (owner->active == 0 || share->tag <= owner->time) {
-            forget_share(fair, share);
+        if (owner->active == 0 || share->start_tag <= owner->virtual_time) {
+            free_share(queue, share);
         }
         else {
-            APR_RING_INSERT_TAIL(&owner->idle, share, agent_share_t, link);
+            APR_RING_INSERT_TAIL(&owner->idle, share, agent_fair_share_t, link);
         }
     }
     if (owner->active == 0) {
-        owner->time = owner->rest = 0;
+        owner->virtual_time = owner->remainder = 0;
     }
 }
 
-/* It has its first batch. Deployments and accounts with batches are members of
- * no ring. */
-static void begin_waiting(agent_fair_queue_t *fair, agent_share_t *share)
+/* Called when the share gets its first batch. Deployments and accounts with
+ * batches are members of no ring. */
+static void activate(agent_fair_queue_t *queue, agent_fair_share_t *share)
 {
-    agent_share_t *owner = share->owner;
+    agent_fair_share_t *owner = share->owner;
 
     APR_RING_REMOVE(share, link);
-    if (share->level == AGENT_SHARE_RUN) {
-        APR_RING_INSERT_TAIL(&fair->runs, share, agent_share_t, link);
+    if (share->level == AGENT_FAIR_RUN) {
+        APR_RING_INSERT_TAIL(&queue->runs, share, agent_fair_share_t, link);
     }
-    if (share->tag < owner->time) {
-        share->tag = owner->time;
+    if (share->start_tag < owner->virtual_time) {
+        share->start_tag = owner->virtual_time;
     }
-    share->entered = ++fair->entered;
+    share->sequence = ++queue->sequence;
     owner->active++;
 }
 
-static void end_waiting(agent_share_t *share)
+static void deactivate(agent_fair_share_t *share)
 {
-    if (share->level == AGENT_SHARE_RUN) {
+    if (share->level == AGENT_FAIR_RUN) {
         APR_RING_REMOVE(share, link);
     }
-    APR_RING_INSERT_TAIL(&share->owner->idle, share, agent_share_t, link);
+    APR_RING_INSERT_TAIL(&share->owner->idle, share, agent_fair_share_t, link);
     share->owner->active--;
 }
 
 /* ---- batches of a run ---- */
 
-agent_batch_t *agent_fair_queue_first_of(const agent_batch_queue_t *queue,
-                                         const char *run_id)
+static agent_batch_t *or_null(const agent_fair_share_t *share,
+                              agent_batch_t *batch)
 {
-    const agent_batch_t *last = apr_hash_get(queue->dedicated, run_id, 36);
-
-    return last != NULL ? APR_RING_FIRST(&last->place.share->queue) : NULL;
-}
-
-static agent_batch_t *or_null(const agent_share_t *share, agent_batch_t *batch)
-{
-    return batch != APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link)
+    return batch != APR_RING_SENTINEL(&share->queue, agent_batch_t, link)
         ? batch
         : NULL;
 }
 
+/* NULL: the run has no batches, but perhaps an idle share. Called for each
+ * line: mostly no run has batches. */
+static const agent_fair_share_t *find_active(const agent_fair_queue_t *queue,
+                                             const char *run_id)
+{
+    const agent_fair_share_t *share;
+
+    if (agent_fair_queue_is_empty(queue)) {
+        return NULL;
+    }
+    share = apr_hash_get(queue->shares[AGENT_FAIR_RUN], run_id, 36);
+    return share != NULL && share->batches > 0 ? share : NULL;
+}
+
+agent_batch_t *agent_fair_queue_first_of(const agent_fair_queue_t *queue,
+                                         const char *run_id)
+{
+    const agent_fair_share_t *share = find_active(queue, run_id);
+
+    return share != NULL ? APR_RING_FIRST(&share->queue) : NULL;
+}
+
+agent_batch_t *agent_fair_queue_last_of(const agent_fair_queue_t *queue,
+                                        const char *run_id)
+{
+    const agent_fair_share_t *share = find_active(queue, run_id);
+
+    return share != NULL ? APR_RING_LAST(&share->queue) : NULL;
+}
+
 agent_batch_t *agent_fair_queue_next_of(const agent_batch_t *batch)
 {
-    return or_null(batch->place.share, APR_RING_NEXT(batch, place.link));
+    return or_null(batch->share, APR_RING_NEXT(batch, link));
 }
 
 agent_batch_t *agent_fair_queue_previous_of(const agent_batch_t *batch)
 {
-    return or_null(batch->place.share, APR_RING_PREV(batch, place.link));
+    return or_null(batch->share, APR_RING_PREV(batch, link));
 }
 
 const char *agent_fair_queue_deployment(const agent_batch_t *batch)
 {
-    return batch->place.share->owner->id;
+    return batch->share->owner->id;
 }
 
-void agent_fair_queue_enter_shared(agent_batch_queue_t *queue,
-                                   agent_batch_t *batch)
+agent_batch_t *agent_fair_queue_first(const agent_fair_queue_t *queue)
 {
-    batch->place.number = ++queue->fair.made;
-    APR_RING_INSERT_TAIL(&queue->fair.shared, batch, agent_batch_t, place.link);
+    return agent_fair_queue_is_empty(queue)
+        ? NULL
+        : APR_RING_FIRST(&APR_RING_FIRST(&queue->runs)->queue);
 }
 
-void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
-                            const char *deployment_id, agent_batch_t *later)
+void agent_fair_queue_flush(agent_fair_queue_t *queue)
 {
-    agent_share_t *share = find_run(queue, batch, deployment_id);
+    agent_fair_share_t *share;
+    agent_batch_t *batch;
+
+    AGENT_RING_EACH(share, &queue->runs, agent_fair_share_t, link)
+    {
+        AGENT_RING_EACH(batch, &share->queue, agent_batch_t, link)
+        {
+            batch->due_at = queue->context->now;
+        }
+    }
+}
+
+void agent_fair_queue_insert(agent_fair_queue_t *queue, agent_batch_t *batch,
+                             const char *deployment_id, agent_batch_t *later)
+{
+    agent_fair_share_t *share = find_run(queue, batch, deployment_id);
 
     APR_RING_INSERT_BEFORE(
-        later != NULL
-            ? later
-            : APR_RING_SENTINEL(&share->queue, agent_batch_t, place.link),
-        batch, place.link);
-    batch->place.share = share;
+        later != NULL ? later
+                      : APR_RING_SENTINEL(&share->queue, agent_batch_t, link),
+        batch, link);
+    batch->share = share;
     for (; share->owner != NULL; share = share->owner) {
         if (share->batches++ == 0) {
-            begin_waiting(&queue->fair, share);
+            activate(queue, share);
         }
     }
 }
@@ -209,64 +250,55 @@ void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
 /* The time since the batch was sent; at least 1, so that attempts that take no
  * time are taken in turn too. No statement takes longer than the limit of the
  * output connection: the supervisor was stopped. */
-static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
+void agent_fair_queue_charge(const agent_fair_queue_t *queue,
+                             const agent_batch_t *batch)
 {
     apr_interval_time_t used = queue->context->now - batch->sent_at;
     apr_interval_time_t limit = agent_context_longest_statement(queue->context);
-    agent_share_t *share = batch->place.share;
+    agent_fair_share_t *share = batch->share;
 
     used = AGENT_MIN(used, limit);
     used = AGENT_MAX(used, 1);
     for (; share->owner != NULL; share = share->owner) {
-        share->tag += used;
-        share->owner->rest += used;
-        share->owner->time += share->owner->rest / share->owner->active;
-        share->owner->rest %= share->owner->active;
+        share->start_tag += used;
+        share->owner->remainder += used;
+        share->owner->virtual_time += share->owner->remainder
+            / share->owner->active;
+        share->owner->remainder %= share->owner->active;
     }
 }
 
-void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_fair_queue_remove(agent_fair_queue_t *queue, agent_batch_t *batch)
 {
-    agent_share_t *share = batch->place.share;
+    agent_fair_share_t *share = batch->share;
 
-    APR_RING_REMOVE(batch, place.link);
-    if (!batch->is_dedicated) {
-        return;
-    }
+    APR_RING_REMOVE(batch, link);
     if (batch->is_sent) {
-        charge(queue, batch);
+        agent_fair_queue_charge(queue, batch);
     }
     while (share->owner != NULL) {
-        agent_share_t *owner = share->owner;
+        agent_fair_share_t *owner = share->owner;
 
         if (--share->batches == 0) {
-            end_waiting(share);
+            deactivate(share);
         }
-        /* It may forget the share. */
-        sweep(&queue->fair, owner);
+        /* It may free the share. */
+        sweep(queue, owner);
         share = owner;
     }
 }
 
 /* ---- choice ---- */
 
-apr_time_t agent_fair_queue_due(const agent_batch_queue_t *queue,
-                                const agent_batch_t *batch)
-{
-    apr_time_t due = batch->is_sealed ? queue->context->now : batch->due_at;
-
-    return AGENT_MAX(due, batch->retry_at);
-}
-
 /* Whether the batch is to be sent before the other one, of another run. */
-static bool precedes(const agent_batch_queue_t *queue,
+static bool precedes(const agent_fair_queue_t *queue,
                      const agent_batch_t *batch, const agent_batch_t *other)
 {
-    const agent_share_t *share = batch->place.share;
-    const agent_share_t *others = other->place.share;
+    const agent_fair_share_t *share = batch->share;
+    const agent_fair_share_t *others = other->share;
     apr_time_t now = queue->context->now;
-    apr_time_t due = agent_fair_queue_due(queue, batch);
-    apr_time_t other_due = agent_fair_queue_due(queue, other);
+    apr_time_t due = agent_batch_due(batch, now);
+    apr_time_t other_due = agent_batch_due(other, now);
 
     if (due > now || other_due > now) {
         return due < other_due;
@@ -275,48 +307,24 @@ static bool precedes(const agent_batch_queue_t *queue,
         share = share->owner;
         others = others->owner;
     }
-    if (share->tag != others->tag) {
-        return share->tag < others->tag;
+    if (share->start_tag != others->start_tag) {
+        return share->start_tag < others->start_tag;
     }
-    return share->level == AGENT_SHARE_RUN ? share->entered < others->entered
-                                           : share->entered > others->entered;
+    return share->level == AGENT_FAIR_RUN ? share->sequence < others->sequence
+                                          : share->sequence > others->sequence;
 }
 
-agent_batch_t *agent_fair_queue_first_shared(const agent_batch_queue_t *queue)
+agent_batch_t *agent_fair_queue_next(const agent_fair_queue_t *queue,
+                                     apr_uint64_t oldest_shared)
 {
-    return APR_RING_EMPTY(&queue->fair.shared, agent_batch_t, place.link)
-        ? NULL
-        : APR_RING_FIRST(&queue->fair.shared);
-}
-
-/* Shared batches are sent in order. One of which lines still move waits. */
-static agent_batch_t *next_shared(const agent_batch_queue_t *queue)
-{
-    agent_batch_t *batch = agent_fair_queue_first_shared(queue);
-
-    if (batch != NULL && batch->is_sent) {
-        batch = APR_RING_NEXT(batch, place.link);
-    }
-    return batch
-                != APR_RING_SENTINEL(&queue->fair.shared, agent_batch_t,
-                                     place.link)
-            && !queue->is_moving
-        ? batch
-        : NULL;
-}
-
-static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
-{
-    const agent_batch_t *shared = agent_fair_queue_first_shared(queue);
     agent_batch_t *best = NULL;
-    const agent_share_t *share;
+    const agent_fair_share_t *share;
 
-    AGENT_RING_EACH(share, &queue->fair.runs, agent_share_t, link)
+    AGENT_RING_EACH(share, &queue->runs, agent_fair_share_t, link)
     {
         agent_batch_t *batch = APR_RING_FIRST(&share->queue);
 
-        if (!batch->is_sent
-            && (shared == NULL || shared->place.number > batch->place.after)
+        if (!batch->is_sent && batch->after < oldest_shared
             && (best == NULL || precedes(queue, batch, best))) {
             best = batch;
         }
@@ -324,32 +332,12 @@ static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue)
     return best;
 }
 
-agent_batch_t *agent_fair_queue_next(const agent_batch_queue_t *queue,
-                                     bool is_dedicated)
+void agent_fair_queue_begin(const agent_batch_t *batch)
 {
-    return is_dedicated ? next_dedicated(queue) : next_shared(queue);
-}
+    const agent_fair_share_t *share = batch->share;
 
-void agent_fair_queue_send(agent_batch_queue_t *queue, agent_batch_t *batch)
-{
-    const agent_share_t *share = batch->place.share;
-
-    batch->is_sealed = true;
-    batch->is_sent = true;
-    batch->sent_at = queue->context->now;
-    for (; share != NULL && share->owner != NULL; share = share->owner) {
-        if (share->owner->time < share->tag) {
-            share->owner->time = share->tag;
-        }
-    }
-}
-
-void agent_fair_queue_fail(agent_batch_queue_t *queue, agent_batch_t *batch,
-                           apr_time_t retry_at)
-{
-    batch->is_sent = false;
-    batch->retry_at = retry_at;
-    if (batch->is_dedicated) {
-        charge(queue, batch);
+    for (; share->owner != NULL; share = share->owner) {
+        share->owner->virtual_time = AGENT_MAX(share->owner->virtual_time,
+                                               share->start_tag);
     }
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../lease/batch_move.h"
+#include "../lease/batch_send.h"
 #include "../lease/batch_split.h"
-#include "../lease/fair_queue.h"
 #include "../runner/run/ack.h"
 #include "../runner/run/run_end.h"
 #include "save_limit.h"
@@ -26,10 +26,10 @@ static apr_time_t due_batch(void *part)
     const agent_save_t *save = part;
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_fair_queue_next(queue, false)
+        ? agent_batch_next_shared(queue)
         : NULL;
 
-    return batch != NULL ? agent_fair_queue_due(queue, batch)
+    return batch != NULL ? agent_batch_due(batch, queue->context->now)
                          : AGENT_CLOCK_NEVER;
 }
 
@@ -58,7 +58,7 @@ static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
         abort();
     }
     agent_save_make_params(&params, save->worker->id, batch, pool);
-    agent_fair_queue_send(&save->runs->batches, batch);
+    agent_batch_send(&save->runs->batches, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
@@ -69,7 +69,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     agent_batch_queue_t *queue = &save->runs->batches;
 
     queue->sent_at = queue->context->now;
-    return send_any(save, agent_fair_queue_next(queue, false), database, err);
+    return send_any(save, agent_batch_next_shared(queue), database, err);
 }
 
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
@@ -77,7 +77,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
-    agent_batch_t *batch = agent_fair_queue_next(queue, true);
+    agent_batch_t *batch = agent_batch_next_dedicated(queue);
     agent_lease_t *lease = batch != NULL
         ? agent_save_find_lease(save->runs, batch)
         : NULL;
@@ -120,18 +120,6 @@ static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
     if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
         agent_run_end_lose(runs, lease);
     }
-}
-
-/* The batch in flight on one of the connections; there is one. */
-static agent_batch_t *find_sent(const agent_batch_queue_t *queue,
-                                bool is_dedicated)
-{
-    agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
-
-    while (!batch->is_sent || batch->is_dedicated != is_dedicated) {
-        batch = APR_RING_NEXT(batch, link);
-    }
-    return batch;
 }
 
 /* Replies to the records of a committed batch that want it. */
@@ -198,11 +186,9 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
     }
 }
 
-static void receive_any(agent_save_t *save, bool is_dedicated,
+static void receive_any(agent_save_t *save, agent_batch_t *batch,
                         const agent_db_result_t *result)
 {
-    agent_batch_t *batch = find_sent(&save->runs->batches, is_dedicated);
-
     if (agent_db_rows(result) > 0) {
         measure(save->runs, batch, agent_db_integer(result, 0, COL_ELAPSED, 0));
     }
@@ -229,12 +215,16 @@ static void receive_any(agent_save_t *save, bool is_dedicated,
 
 static void receive_batch(void *part, const agent_db_result_t *result)
 {
-    receive_any(part, false, result);
+    agent_save_t *save = part;
+
+    receive_any(save, save->runs->batches.sent_shared, result);
 }
 
 static void receive_dedicated(void *part, const agent_db_result_t *result)
 {
-    receive_any(part, true, result);
+    agent_save_t *save = part;
+
+    receive_any(save, save->runs->batches.sent_dedicated, result);
 }
 
 /* Why the output of a run cannot be stored: the error in which it ends. */
@@ -313,11 +303,10 @@ static void fail_batch(void *part, agent_failure_t failure)
 {
     const agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
-    agent_batch_t *batch = find_sent(queue, false);
+    agent_batch_t *batch = queue->sent_shared;
 
-    agent_fair_queue_fail(
-        &save->runs->batches, batch,
-        agent_database_retry_at(save->runs->context, failure));
+    agent_batch_fail(&save->runs->batches, batch,
+                     agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_TIMEOUT) {
         agent_pace_fail(&queue->pace, agent_batch_weigh(batch),
@@ -383,13 +372,12 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
 static void fail_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
-    agent_batch_t *batch = find_sent(&save->runs->batches, true);
+    agent_batch_t *batch = save->runs->batches.sent_dedicated;
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const refusal_t *why = find_refusal(failure);
 
-    agent_fair_queue_fail(
-        &save->runs->batches, batch,
-        agent_database_retry_at(save->runs->context, failure));
+    agent_batch_fail(&save->runs->batches, batch,
+                     agent_database_retry_at(save->runs->context, failure));
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }

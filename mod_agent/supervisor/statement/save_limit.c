@@ -3,7 +3,7 @@
 #include "save_limit.h"
 
 #include "../base/order.h"
-#include "../lease/fair_queue.h"
+#include "../lease/batch_send.h"
 
 apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
                                          bool is_long)
@@ -23,8 +23,7 @@ apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-            && apr_hash_count(queue->dedicated) > 0
-        ? agent_fair_queue_next(queue, true)
+        ? agent_batch_next_dedicated(queue)
         : NULL;
     const agent_lease_t *lease;
     bool is_long;
@@ -35,7 +34,7 @@ apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
     lease = agent_save_find_lease(save->runs, batch);
     is_long = lease == NULL || lease->pace.needs_long_limit;
     return (is_long == agent_save_limit_is_long(save)) == has_limit
-        ? agent_fair_queue_due(queue, batch)
+        ? agent_batch_due(batch, queue->context->now)
         : AGENT_CLOCK_NEVER;
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which batch is sent next, and those in flight; see batch_send.h. */
+#include "batch_send.h"
+
+#include "batch_private.h"
+
+agent_batch_t *agent_batch_first_shared(const agent_batch_queue_t *queue)
+{
+    return APR_RING_EMPTY(&queue->shared, agent_batch_t, link)
+        ? NULL
+        : APR_RING_FIRST(&queue->shared);
+}
+
+/* They are sent in order. A batch of which lines still move waits. */
+agent_batch_t *agent_batch_next_shared(const agent_batch_queue_t *queue)
+{
+    agent_batch_t *batch = agent_batch_first_shared(queue);
+
+    if (batch != NULL && batch->is_sent) {
+        batch = APR_RING_NEXT(batch, link);
+    }
+    return batch != APR_RING_SENTINEL(&queue->shared, agent_batch_t, link)
+            && !queue->is_moving
+        ? batch
+        : NULL;
+}
+
+agent_batch_t *agent_batch_next_dedicated(const agent_batch_queue_t *queue)
+{
+    const agent_batch_t *shared = agent_batch_first_shared(queue);
+
+    return agent_fair_queue_next(
+        &queue->dedicated, shared != NULL ? shared->number : APR_UINT64_MAX);
+}
+
+void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,
+                          bool is_sent)
+{
+    agent_batch_t **sent = batch->is_dedicated ? &queue->sent_dedicated
+                                               : &queue->sent_shared;
+
+    batch->is_sent = is_sent;
+    if (is_sent) {
+        *sent = batch;
+    }
+    else if (*sent == batch) {
+        *sent = NULL;
+    }
+}
+
+void agent_batch_send(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    batch->is_sealed = true;
+    batch->sent_at = queue->context->now;
+    agent_batch_set_sent(queue, batch, true);
+    if (batch->is_dedicated) {
+        agent_fair_queue_begin(batch);
+    }
+}
+
+void agent_batch_fail(agent_batch_queue_t *queue, agent_batch_t *batch,
+                      apr_time_t retry_at)
+{
+    agent_batch_set_sent(queue, batch, false);
+    batch->retry_at = retry_at;
+    if (batch->is_dedicated) {
+        agent_fair_queue_charge(&queue->dedicated, batch);
+    }
+}
