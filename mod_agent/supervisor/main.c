@@ -277,7 +277,7 @@ static void iterate(agent_supervisor_t *sv)
     until = AGENT_MIN(until, agent_worker_next_tick(&sv->worker));
     until = AGENT_MIN(until, agent_slots_replenish(&sv->runners));
     until = AGENT_MIN(until, agent_webhook_loop_step(&sv->deliveries));
-    until = AGENT_MIN(until, agent_batch_step(&sv->runs.batches));
+    until = AGENT_MIN(until, agent_batch_move_step(&sv->runs.batches));
     until = AGENT_MIN(until, agent_database_step(&sv->control));
     until = AGENT_MIN(until, agent_database_step(&sv->bulk));
     until = AGENT_MIN(until, agent_database_step(&sv->output));

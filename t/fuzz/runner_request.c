@@ -6,7 +6,7 @@
 /* OBJECTS: supervisor/runner/run/runner_request.c */
 /* OBJECTS: supervisor/runner/run/ack.c supervisor/lease/lease.c */
 /* OBJECTS: supervisor/lease/backlog.c supervisor/lease/account_map.c */
-/* OBJECTS: supervisor/lease/pace.c core/ */
+/* OBJECTS: supervisor/lease/batch_size.c core/ */
 /*
  * Requests and records of a run, a line each, as a hostile runner may send
  * them. After each one the result has another part, records are committed or

@@ -63,6 +63,11 @@ my @PHRASES = (
     [ qr/\bis_in_doubt\b|\bdoubt_until\b|\bagent_database_facts_t\b/, 'has_lost_claim, agent_session_info_t' ],
     [ qr/\bctl_say_|\bagent_invitation_/, 'ctl_output_, agent_new_key_' ],
     [ qr/_vouch|vouch_|\bvouch|\bis_unclean\b|\brlr_question_t\b/i, 'attest, has_used_share, pending request' ],
+    [ qr/\bagent_pace_|\bAGENT_PACE_|\bAGENT_BACKLOG_WEIGHT\b|\bagent_batch_weigh\b/, 'agent_batch_size_, cost' ],
+    [ qr/\broom_taken\b|_take_room\b|\bbegin_turn\b/, 'reserve, begin_iteration' ],
+    [ qr/(?:run|part|item)->is_dead\b|\bdrop_if_dead\b|\bagent_batch_(?:drop|forget|cut)\b/, 'is_discarded, remove, discard, split' ],
+    [ qr/\bagent_fair_queue_(?:enter|leave)\b/, 'insert, remove' ],
+    [ qr/\b(?:second|third) connection\b/i, 'control, bulk or output connection' ],
     [ qr{(?:^|[.!?:]\s|/\*|//|\*|\#|--)\s*(?:One that|Those that|That of)\b}, 'the noun: "a run that ..."' ],
 );
 

@@ -184,7 +184,7 @@ static void output_is_counted_until_its_batch_is_dropped(void **state)
     assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_SHARED));
     assert_true(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
     /* Lines of a batch that is split move to dedicated ones. */
-    agent_batch_split(queue, first_batch(queue));
+    agent_batch_split_by_run(queue, first_batch(queue));
     assert_true(has_all_room(queue, lease, AGENT_BACKLOG_SHARED));
     assert_false(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
     assert_int_equal(queue->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
@@ -197,23 +197,23 @@ static void output_is_counted_until_its_batch_is_dropped(void **state)
     assert_true(has_all_room(queue, fixture->other, AGENT_BACKLOG_DEDICATED));
 }
 
-static void room_is_taken_for_one_turn(void **state)
+static void room_is_reserved_for_one_iteration(void **state)
 {
     agent_batch_queue_t *queue = make_queue(*state);
 
     agent_backlog_add(&queue->backlogs, "a", AGENT_BACKLOG_DEDICATED, 1);
     agent_backlog_add(&queue->backlogs, "b", AGENT_BACKLOG_DEDICATED, 1);
-    assert_false(agent_backlog_is_room_taken(&queue->backlogs, "a"));
-    agent_backlog_take_room(&queue->backlogs, "a");
-    assert_true(agent_backlog_is_room_taken(&queue->backlogs, "a"));
-    assert_false(agent_backlog_is_room_taken(&queue->backlogs, "b"));
-    agent_backlog_begin_turn(&queue->backlogs);
-    assert_false(agent_backlog_is_room_taken(&queue->backlogs, "a"));
+    assert_false(agent_backlog_is_reserved(&queue->backlogs, "a"));
+    agent_backlog_reserve(&queue->backlogs, "a");
+    assert_true(agent_backlog_is_reserved(&queue->backlogs, "a"));
+    assert_false(agent_backlog_is_reserved(&queue->backlogs, "b"));
+    agent_backlog_begin_iteration(&queue->backlogs);
+    assert_false(agent_backlog_is_reserved(&queue->backlogs, "a"));
     /* The memory of one without bytes is used again. */
-    agent_backlog_take_room(&queue->backlogs, "a");
+    agent_backlog_reserve(&queue->backlogs, "a");
     agent_backlog_remove(&queue->backlogs, "a", AGENT_BACKLOG_DEDICATED, 1);
     agent_backlog_add(&queue->backlogs, "c", AGENT_BACKLOG_DEDICATED, 1);
-    assert_false(agent_backlog_is_room_taken(&queue->backlogs, "c"));
+    assert_false(agent_backlog_is_reserved(&queue->backlogs, "c"));
 }
 
 int main(void)
@@ -228,7 +228,7 @@ int main(void)
         CHECK_TEST(credit_counts_as_what_it_reserves),
         CHECK_TEST(output_of_others_leaves_half_of_a_share_free),
         CHECK_TEST(output_is_counted_until_its_batch_is_dropped),
-        CHECK_TEST(room_is_taken_for_one_turn),
+        CHECK_TEST(room_is_reserved_for_one_iteration),
     };
 
     return CHECK_RUN(tests);

@@ -86,7 +86,7 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     add_long_line(fixture, 0);
-    agent_batch_forget(batches, key->run_id, dropped);
+    agent_batch_discard(batches, key->run_id, dropped);
     assert_int_equal(dropped->nelts, 2);
     assert_false(agent_batch_has_run(batches, key->run_id));
     assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
@@ -102,7 +102,7 @@ static void output_in_flight_is_not_dropped(void **state)
 
     add_line(fixture, 0, 100);
     first_batch(batches)->is_sent = true;
-    agent_batch_forget(batches, fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(batches, fixture->leases[0]->key.run_id, NULL);
     assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
 }
 
@@ -115,13 +115,13 @@ static void a_run_has_output_while_its_first_dedicated_batch_is_in_flight(
     const char *run_id = fixture->leases[0]->key.run_id;
 
     add_long_line(fixture, 0);
-    agent_batch_send(batches, first_batch(batches));
+    agent_batch_send_begin(batches, first_batch(batches));
     add_long_line(fixture, 0);
     assert_string_equal(describe(fixture), " d1 d1");
-    agent_batch_forget(batches, run_id, NULL);
+    agent_batch_discard(batches, run_id, NULL);
     assert_string_equal(describe(fixture), " d1");
     assert_true(agent_batch_has_run(batches, run_id));
-    agent_batch_drop(batches, first_batch(batches));
+    agent_batch_remove(batches, first_batch(batches));
     assert_false(agent_batch_has_run(batches, run_id));
 }
 
@@ -208,7 +208,7 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     add_line(fixture, 1, 100);
     add_record(batches, fixture->leases[0], 5);
     add_record(batches, fixture->leases[0], -1);
-    agent_batch_split(batches, first_batch(batches));
+    agent_batch_split_by_run(batches, first_batch(batches));
     batch = last_batch(batches);
     assert_int_equal(agent_batch_item(batch, 0)->ack, 5);
     assert_int_equal(agent_batch_item(batch, 1)->ack, -1);
@@ -229,15 +229,17 @@ static agent_batch_t *make_pairs(const fixture_t *fixture, int pairs)
     return first_batch(batches);
 }
 
-static void a_cut_makes_batches_of_which_each_has_twice_the_weight(void **state)
+static void each_part_of_a_split_by_cost_has_twice_the_cost(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
     agent_batch_t *batch = make_pairs(fixture, 10);
     apr_size_t bytes = batches->backlogs.sums[AGENT_BACKLOG_DEDICATED];
 
-    assert_ptr_equal(agent_batch_cut(batches, batch, AGENT_PACE_MOST), batch);
-    batch = agent_batch_cut(batches, batch, agent_pace_weigh(2, 16));
+    assert_ptr_equal(
+        agent_batch_split_by_cost(batches, batch, AGENT_BATCH_SIZE_MAX), batch);
+    batch = agent_batch_split_by_cost(batches, batch,
+                                      agent_batch_size_cost(2, 16));
     assert_string_equal(describe(fixture), " d2 d4 d8 d6");
     assert_ptr_equal(batch, first_batch(batches));
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
@@ -255,7 +257,8 @@ static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
     const agent_item_t *item;
 
     add_line(fixture, 0, 100);
-    batch = agent_batch_cut(batches, batch, agent_pace_weigh(3, 24));
+    batch = agent_batch_split_by_cost(batches, batch,
+                                      agent_batch_size_cost(3, 24));
     assert_string_equal(describe(fixture), " d3 d4");
     item = agent_batch_item(batch, 2);
     assert_int_equal(item->ack, 1);
@@ -280,9 +283,9 @@ static void a_cut_leaves_at_least_one_line(void **state)
 
     add_long_line(fixture, 0);
     add_long_line(fixture, 0);
-    agent_batch_cut(batches, first_batch(batches), 1);
+    agent_batch_split_by_cost(batches, first_batch(batches), 1);
     assert_string_equal(describe(fixture), " d1 d1");
-    agent_batch_cut(batches, first_batch(batches), 1);
+    agent_batch_split_by_cost(batches, first_batch(batches), 1);
     assert_string_equal(describe(fixture), " d1 d1");
 }
 
@@ -292,7 +295,7 @@ static void a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while(
     fixture_t *fixture = make_fixture(*state);
     apr_time_t *now = &fixture->runs->context->now;
 
-    agent_pace_dedicate(&fixture->leases[0]->pace, *now);
+    agent_batch_size_dedicate(&fixture->leases[0]->batch_size, *now);
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     assert_string_equal(describe(fixture), " s1 d1");
@@ -306,7 +309,8 @@ static void shared_batches_shrink_to_63_lines_after_a_slow_one(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    agent_pace_save(&fixture->runs->batches.pace, 500, apr_time_from_sec(1));
+    agent_batch_size_save(&fixture->runs->batches.batch_size, 500,
+                          apr_time_from_sec(1));
     for (int i = 0; i < 64; i++) {
         add_line(fixture, 0, 100);
     }
@@ -332,7 +336,7 @@ int main(void)
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
         CHECK_TEST(a_request_for_records_makes_them_due_now),
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
-        CHECK_TEST(a_cut_makes_batches_of_which_each_has_twice_the_weight),
+        CHECK_TEST(each_part_of_a_split_by_cost_has_twice_the_cost),
         CHECK_TEST(a_cut_keeps_the_numbers_and_replies_of_its_lines),
         CHECK_TEST(a_cut_leaves_at_least_one_line),
         CHECK_TEST(

@@ -17,7 +17,7 @@ static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     add_line(fixture, 0, 100);
-    agent_batch_split(batches, first_batch(batches));
+    agent_batch_split_by_run(batches, first_batch(batches));
     assert_string_equal(describe(fixture), " d2 d1");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     /* Later lines keep their order; those of other runs are shared. */
@@ -37,7 +37,7 @@ static bool is_shared(const fixture_t *fixture, int run)
         const agent_batch_run_t *part = apr_hash_get(
             batch->runs, fixture->leases[run]->key.run_id, 36);
 
-        if (part != NULL && !part->is_dead) {
+        if (part != NULL && !part->is_discarded) {
             return true;
         }
     }
@@ -57,8 +57,8 @@ static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
     add_line(fixture, 2, 100);
     add_line(fixture, 0, 100);
     add_line(fixture, 3, 100);
-    agent_batch_split(batches, first);
-    agent_batch_step(batches);
+    agent_batch_split_by_run(batches, first);
+    agent_batch_move_step(batches);
     /* The lines of a run stay together. */
     assert_string_equal(describe(fixture), " s3 d2 d1");
     assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
@@ -87,8 +87,8 @@ static void lines_that_follow_a_split_join_the_earlier_ones_of_their_run(
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     fill_shared(fixture, 1000);
-    agent_batch_split(batches, first_batch(batches));
-    agent_batch_step(batches);
+    agent_batch_split_by_run(batches, first_batch(batches));
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " d500 d500 d500 d500");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
@@ -106,13 +106,13 @@ static void one_iteration_of_the_loop_moves_512_kb(void **state)
     assert_string_equal(describe(fixture),
                         " s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 s3 "
                         "s3 s3 s1");
-    agent_batch_split(batches, first_batch(batches));
-    assert_int_equal(agent_batch_step(batches), batches->context->now);
+    agent_batch_split_by_run(batches, first_batch(batches));
+    assert_int_equal(agent_batch_move_step(batches), batches->context->now);
     assert_string_equal(describe(fixture),
                         " s3 s3 s3 s3 s3 s3 s3 s3 s3 s1 d12");
     /* The next one has lines of the run, whose earlier ones are not saved. */
-    assert_null(agent_batch_next_shared(batches));
-    while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
+    assert_null(agent_batch_send_next_shared(batches));
+    while (agent_batch_move_step(batches) != AGENT_CLOCK_NEVER) {
     }
     assert_string_equal(describe(fixture), " d40");
 }
@@ -124,23 +124,23 @@ static void lines_are_not_moved_once_the_earlier_ones_of_their_run_are_saved(
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     fill_shared(fixture, 3);
-    agent_batch_split(batches, first_batch(batches));
+    agent_batch_split_by_run(batches, first_batch(batches));
     assert_string_equal(describe(fixture), " s2 s2 d1 d1");
-    agent_batch_drop(batches, last_batch(batches));
-    agent_batch_step(batches);
+    agent_batch_remove(batches, last_batch(batches));
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " s2 s2 d2");
-    agent_batch_drop(batches, last_batch(batches));
-    agent_batch_step(batches);
+    agent_batch_remove(batches, last_batch(batches));
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " s2 s2");
     /* A later dedicated batch waits for both. */
     add_long_line(fixture, 1);
-    agent_batch_step(batches);
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " s2 s2 d1");
-    assert_null(agent_batch_next_dedicated(batches));
-    agent_batch_drop(batches, first_batch(batches));
-    assert_null(agent_batch_next_dedicated(batches));
-    agent_batch_drop(batches, first_batch(batches));
-    assert_non_null(agent_batch_next_dedicated(batches));
+    assert_null(agent_batch_send_next_dedicated(batches));
+    agent_batch_remove(batches, first_batch(batches));
+    assert_null(agent_batch_send_next_dedicated(batches));
+    agent_batch_remove(batches, first_batch(batches));
+    assert_non_null(agent_batch_send_next_dedicated(batches));
 }
 
 static void lines_that_move_precede_those_that_came_later(void **state)
@@ -150,10 +150,10 @@ static void lines_that_move_precede_those_that_came_later(void **state)
     const agent_batch_t *batch;
 
     fill_shared(fixture, 2);
-    agent_batch_split(batches, first_batch(batches));
+    agent_batch_split_by_run(batches, first_batch(batches));
     add_line(fixture, 0, 300);
     assert_string_equal(describe(fixture), " s2 d1 d1 d1");
-    agent_batch_step(batches);
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " d2 d1 d2");
     batch = agent_fair_queue_first_of(&batches->dedicated,
                                       fixture->leases[0]->key.run_id);
@@ -172,8 +172,8 @@ static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
     first = first_batch(batches);
     first->is_sealed = true;
     add_line(fixture, 0, 100);
-    agent_batch_split(batches, first);
-    agent_batch_step(batches);
+    agent_batch_split_by_run(batches, first);
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " d2");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
 }
@@ -191,12 +191,12 @@ static void the_lines_of_slow_runs_leave_all_shared_batches(void **state)
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     apr_hash_set(slow, fixture->leases[0]->key.run_id, 36, "");
-    agent_batch_move(batches, slow);
-    agent_batch_step(batches);
+    agent_batch_move_runs(batches, slow);
+    agent_batch_move_step(batches);
     /* One in flight keeps its lines, and those after it wait. */
     assert_string_equal(describe(fixture), " s2 s2");
-    agent_batch_drop(batches, first_batch(batches));
-    agent_batch_step(batches);
+    agent_batch_remove(batches, first_batch(batches));
+    agent_batch_move_step(batches);
     assert_string_equal(describe(fixture), " s2 d1");
     assert_false(is_shared(fixture, 0));
     assert_true(is_shared(fixture, 1));
@@ -219,20 +219,21 @@ static void fill_before_another(const fixture_t *fixture, int batches)
 static void save_shared(const fixture_t *fixture, apr_interval_time_t elapsed)
 {
     agent_batch_queue_t *batches = &fixture->runs->batches;
-    agent_batch_t *batch = agent_batch_next_shared(batches);
+    agent_batch_t *batch = agent_batch_send_next_shared(batches);
 
-    agent_batch_send(batches, batch);
-    agent_batch_measure(batches, batch, elapsed);
-    agent_batch_drop(batches, batch);
-    while (agent_batch_step(batches) != AGENT_CLOCK_NEVER) {
+    agent_batch_send_begin(batches, batch);
+    agent_batch_move_measure(batches, batch, elapsed);
+    agent_batch_remove(batches, batch);
+    while (agent_batch_move_step(batches) != AGENT_CLOCK_NEVER) {
     }
 }
 
 /* Whether the next shared batch has the line of the other deployment. */
 static bool is_other_next(const fixture_t *fixture)
 {
-    return apr_hash_get(agent_batch_next_shared(&fixture->runs->batches)->runs,
-                        fixture->other->key.run_id, 36)
+    return apr_hash_get(
+               agent_batch_send_next_shared(&fixture->runs->batches)->runs,
+               fixture->other->key.run_id, 36)
         != NULL;
 }
 
@@ -244,11 +245,11 @@ static void a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches(
     apr_size_t most;
 
     fill_before_another(fixture, 3);
-    most = agent_batch_weigh(agent_batch_next_shared(batches)) / 2;
-    assert_true(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT] > 4 * most);
+    most = agent_batch_cost(agent_batch_send_next_shared(batches)) / 2;
+    assert_true(batches->backlogs.sums[AGENT_BACKLOG_COST] > 4 * most);
     save_shared(fixture, apr_time_from_msec(500));
     /* Each run has up to two lines, which stay together. */
-    assert_in_range(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], most - 60000,
+    assert_in_range(batches->backlogs.sums[AGENT_BACKLOG_COST], most - 60000,
                     most + 10000);
     assert_int_equal(count_dedicated(batches), 4);
     save_shared(fixture, apr_time_from_msec(250));
@@ -291,7 +292,7 @@ static void a_deployment_is_slow_for_some_seconds(void **state)
     assert_false(agent_backlog_is_slow(&batches->backlogs, deployment_id));
     assert_false(agent_backlog_is_any_slow(&batches->backlogs));
     agent_batch_clear(batches);
-    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], 0);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_COST], 0);
 }
 
 int main(void)

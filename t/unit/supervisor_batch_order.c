@@ -43,7 +43,7 @@ static void check_lines(history_t *history, const agent_batch_t *batch)
         const agent_item_t *item = agent_batch_item(batch, i);
         int run = item->run->key.run_id[0] - '0';
 
-        if (!item->run->is_dead) {
+        if (!item->run->is_discarded) {
             assert_int_equal(item->seq, ++history->saved[run]);
         }
     }
@@ -58,7 +58,7 @@ static void move_some_runs(const history_t *history, apr_pool_t *pool)
             apr_hash_set(runs, history->fixture->leases[i]->key.run_id, 36, "");
         }
     }
-    agent_batch_move(history->batches, runs);
+    agent_batch_move_runs(history->batches, runs);
 }
 
 static void end_attempt(history_t *history, int kind)
@@ -68,33 +68,34 @@ static void end_attempt(history_t *history, int kind)
 
     history->sent[kind] = NULL;
     if (outcome < 2) {
-        agent_batch_fail(history->batches, batch, 0);
+        agent_batch_send_fail(history->batches, batch, 0);
         if (kind == 0 && outcome == 0) {
-            agent_batch_split(history->batches, batch);
+            agent_batch_split_by_run(history->batches, batch);
         }
         return;
     }
     check_lines(history, batch);
     if (kind == 0) {
-        agent_batch_measure(history->batches, batch, 1 + below(400000));
+        agent_batch_move_measure(history->batches, batch, 1 + below(400000));
     }
     if (kind == 0 && outcome < 4) {
         move_some_runs(history, batch->pool);
     }
-    agent_batch_drop(history->batches, batch);
+    agent_batch_remove(history->batches, batch);
 }
 
 static void begin_attempt(history_t *history, int kind)
 {
     agent_batch_t *batch = kind > 0
-        ? agent_batch_next_dedicated(history->batches)
-        : agent_batch_next_shared(history->batches);
+        ? agent_batch_send_next_dedicated(history->batches)
+        : agent_batch_send_next_shared(history->batches);
 
     if (batch != NULL && kind > 0 && below(2) > 0) {
-        batch = agent_batch_cut(history->batches, batch, 1 + below(60000));
+        batch = agent_batch_split_by_cost(history->batches, batch,
+                                          1 + below(60000));
     }
     if (batch != NULL) {
-        agent_batch_send(history->batches, batch);
+        agent_batch_send_begin(history->batches, batch);
         history->sent[kind] = batch;
     }
 }
@@ -105,9 +106,10 @@ static void step(history_t *history)
 
     history->fixture->runs->context->now += below(30000);
     if (below(60) == 0) {
-        agent_pace_dedicate(&lease->pace, history->fixture->runs->context->now);
+        agent_batch_size_dedicate(&lease->batch_size,
+                                  history->fixture->runs->context->now);
     }
-    agent_batch_step(history->batches);
+    agent_batch_move_step(history->batches);
     for (int kind = 0; kind < 2; kind++) {
         if (history->sent[kind] == NULL && below(3) == 0) {
             begin_attempt(history, kind);
@@ -144,7 +146,7 @@ static void check_history(apr_pool_t *pool, int seed)
     assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
                      0);
     assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_MEDIUM], 0);
-    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_WEIGHT], 0);
+    assert_int_equal(history.batches->backlogs.sums[AGENT_BACKLOG_COST], 0);
     assert_int_equal(history.batches->moving, 0);
 }
 

@@ -20,12 +20,12 @@ static char run_of(const agent_batch_t *batch)
 static char fail_next(const fixture_t *fixture, apr_interval_time_t used)
 {
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *batch = agent_batch_next_dedicated(queue);
+    agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
     char run = run_of(batch);
 
-    agent_batch_send(queue, batch);
+    agent_batch_send_begin(queue, batch);
     fixture->runs->context->now += used;
-    agent_batch_fail(queue, batch, 0);
+    agent_batch_send_fail(queue, batch, 0);
     return run;
 }
 
@@ -33,12 +33,12 @@ static char fail_next(const fixture_t *fixture, apr_interval_time_t used)
 static char save_next(const fixture_t *fixture, apr_interval_time_t used)
 {
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *batch = agent_batch_next_dedicated(queue);
+    agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
     char run = run_of(batch);
 
-    agent_batch_send(queue, batch);
+    agent_batch_send_begin(queue, batch);
     fixture->runs->context->now += used;
-    agent_batch_drop(queue, batch);
+    agent_batch_remove(queue, batch);
     return run;
 }
 
@@ -69,11 +69,11 @@ static void shared_batches_are_sent_in_order(void **state)
     first = first_batch(queue);
     first->is_sealed = true;
     add_line(fixture, 1, 100);
-    assert_ptr_equal(agent_batch_next_shared(queue), first);
-    assert_null(agent_batch_next_dedicated(queue));
-    agent_batch_send(queue, first);
-    agent_batch_fail(queue, first, 7);
-    assert_ptr_equal(agent_batch_next_shared(queue), first);
+    assert_ptr_equal(agent_batch_send_next_shared(queue), first);
+    assert_null(agent_batch_send_next_dedicated(queue));
+    agent_batch_send_begin(queue, first);
+    agent_batch_send_fail(queue, first, 7);
+    assert_ptr_equal(agent_batch_send_next_shared(queue), first);
     assert_int_equal(agent_batch_due(first, 0), 7);
 }
 
@@ -115,13 +115,13 @@ static void eight_slow_runs_delay_a_quick_one_by_one_attempt(void **state)
     }
     set_deployment(fixture, 8, "quick");
     for (int i = 0; i < 8; i++) {
-        agent_batch_t *batch = agent_batch_next_dedicated(queue);
+        agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
 
         assert_int_equal(run_of(batch), '0' + i);
-        agent_batch_send(queue, batch);
+        agent_batch_send_begin(queue, batch);
         add_long_line(fixture, 8);
         fixture->runs->context->now += SLOW;
-        agent_batch_fail(queue, batch, 0);
+        agent_batch_send_fail(queue, batch, 0);
         assert_int_equal(save_next(fixture, QUICK), '8');
     }
 }
@@ -189,12 +189,12 @@ static void the_end_of_a_quick_run_is_sent_after_its_output(void **state)
     add_long_line(fixture, 1);
     add_long_line(fixture, 0);
     assert_int_equal(fail_next(fixture, SLOW), '0');
-    batch = agent_batch_next_dedicated(queue);
+    batch = agent_batch_send_next_dedicated(queue);
     assert_int_equal(run_of(batch), '1');
-    agent_batch_send(queue, batch);
+    agent_batch_send_begin(queue, batch);
     add_line(fixture, 1, 100);
     fixture->runs->context->now += QUICK;
-    agent_batch_drop(queue, batch);
+    agent_batch_remove(queue, batch);
     assert_int_equal(save_next(fixture, QUICK), '1');
     assert_int_equal(save_next(fixture, SLOW), '0');
 }
@@ -260,7 +260,7 @@ static void the_dedicated_batches_of_a_split_batch_are_those_of_deployments(
     for (int i = 0; i < 3; i++) {
         add_line(fixture, i, 100);
     }
-    agent_batch_split(queue, first_batch(queue));
+    agent_batch_split_by_run(queue, first_batch(queue));
     assert_int_equal(fail_next(fixture, 1), '2');
     assert_int_equal(fail_next(fixture, 1), '0');
     assert_int_equal(fail_next(fixture, 1), '2');
@@ -276,9 +276,9 @@ static void a_dedicated_batch_that_is_due_precedes_one_that_is_not(void **state)
     fixture->runs->context->now = 10;
     add_long_line(fixture, 0);
     add_long_line(fixture, 1);
-    batch = agent_batch_next_dedicated(queue);
-    agent_batch_send(queue, batch);
-    agent_batch_fail(queue, batch, 20);
+    batch = agent_batch_send_next_dedicated(queue);
+    agent_batch_send_begin(queue, batch);
+    agent_batch_send_fail(queue, batch, 20);
     assert_int_equal(fail_next(fixture, 1), '1');
     assert_int_equal(fail_next(fixture, 1), '1');
     fixture->runs->context->now = 20;
@@ -292,9 +292,9 @@ static void a_dedicated_batch_waits_for_earlier_lines_of_its_run(void **state)
 
     add_line(fixture, 0, 100);
     add_long_line(fixture, 0);
-    assert_null(agent_batch_next_dedicated(queue));
+    assert_null(agent_batch_send_next_dedicated(queue));
     add_long_line(fixture, 1);
-    assert_int_equal(run_of(agent_batch_next_dedicated(queue)), '1');
+    assert_int_equal(run_of(agent_batch_send_next_dedicated(queue)), '1');
 }
 
 /* A new run, whose id begins with 'n', has a dedicated batch. */
@@ -320,9 +320,9 @@ static int count_served(const fixture_t *fixture, int attempts,
     int served = 0;
 
     for (int i = 0; i < attempts; i++) {
-        agent_batch_t *batch = agent_batch_next_dedicated(queue);
+        agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
 
-        agent_batch_send(queue, batch);
+        agent_batch_send_begin(queue, batch);
         if (run_of(batch) == '0') {
             served++;
             add_long_line(fixture, 0);
@@ -331,7 +331,7 @@ static int count_served(const fixture_t *fixture, int attempts,
             add_new_run(fixture, i, fixture->leases[0]->deployment_id);
         }
         fixture->runs->context->now += used;
-        agent_batch_drop(queue, batch);
+        agent_batch_remove(queue, batch);
         assert_true(count_shares(fixture) < 12);
     }
     return served;
@@ -366,14 +366,14 @@ static void a_run_served_alone_is_not_behind_one_that_begins_later(void **state)
 
     add_long_line(fixture, 0);
     for (int i = 0; i < 100; i++) {
-        agent_batch_t *batch = agent_batch_next_dedicated(queue);
+        agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
 
         assert_int_equal(run_of(batch), '0');
-        agent_batch_send(queue, batch);
+        agent_batch_send_begin(queue, batch);
         fixture->runs->context->now += SLOW / 2;
         add_long_line(fixture, 1);
         fixture->runs->context->now += SLOW / 2;
-        agent_batch_fail(queue, batch, 0);
+        agent_batch_send_fail(queue, batch, 0);
         assert_int_equal(save_next(fixture, QUICK), '1');
     }
     add_long_line(fixture, 2);
@@ -405,11 +405,11 @@ static void a_new_deployment_precedes_those_that_begin_with_it(void **state)
     for (int i = 0; i < 100; i++) {
         add_new_run(fixture, i, apr_psprintf(*state, "slow%d", i));
     }
-    batch = agent_batch_next_dedicated(queue);
-    agent_batch_send(queue, batch);
+    batch = agent_batch_send_next_dedicated(queue);
+    agent_batch_send_begin(queue, batch);
     add_long_line(fixture, 0);
     fixture->runs->context->now += SLOW;
-    agent_batch_fail(queue, batch, 0);
+    agent_batch_send_fail(queue, batch, 0);
     assert_int_equal(save_next(fixture, QUICK), '0');
 }
 
@@ -428,13 +428,13 @@ static void an_account_has_one_share_however_many_deployments(void **state)
     }
     set_deployment(fixture, 0, "quick");
     for (int i = 0; i < 100; i++) {
-        agent_batch_t *slow = agent_batch_next_dedicated(queue);
+        agent_batch_t *slow = agent_batch_send_next_dedicated(queue);
 
         assert_int_equal(run_of(slow), 'n');
-        agent_batch_send(queue, slow);
+        agent_batch_send_begin(queue, slow);
         fixture->runs->context->now += SLOW;
         add_long_line(fixture, 0);
-        agent_batch_fail(queue, slow, 0);
+        agent_batch_send_fail(queue, slow, 0);
         assert_int_equal(save_next(fixture, QUICK), '0');
     }
     /* And the deployments of the other one take turns. */
@@ -454,15 +454,15 @@ static void lines_of_a_split_batch_are_sent_before_later_ones(void **state)
     first_batch(queue)->is_sealed = true;
     add_line(fixture, 0, 200);
     add_long_line(fixture, 0);
-    agent_batch_split(queue, first_batch(queue));
-    agent_batch_step(queue);
+    agent_batch_split_by_run(queue, first_batch(queue));
+    agent_batch_move_step(queue);
     for (int i = 0; i < 2; i++) {
-        batch = agent_batch_next_dedicated(queue);
+        batch = agent_batch_send_next_dedicated(queue);
         assert_int_equal(agent_buffer_length(&batch->text),
                          i == 0 ? 101 + 201 : AGENT_BATCH_LONG_LINE + 2);
-        agent_batch_send(queue, batch);
-        assert_null(agent_batch_next_dedicated(queue));
-        agent_batch_drop(queue, batch);
+        agent_batch_send_begin(queue, batch);
+        assert_null(agent_batch_send_next_dedicated(queue));
+        agent_batch_remove(queue, batch);
     }
     assert_int_equal(count_shares(fixture), 0);
 }

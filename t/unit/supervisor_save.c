@@ -84,7 +84,7 @@ static void a_dedicated_batch_waits_for_the_earlier_shared_batch_of_its_run(
     assert_true(agent_batch_operation.due(&q->save) <= NOW);
     assert_true(agent_dedicated_batch_operation.due(&q->save)
                 == AGENT_CLOCK_NEVER);
-    agent_batch_drop(q->batches, first_of(q));
+    agent_batch_remove(q->batches, first_of(q));
     assert_true(is_dedicated_due(q));
 }
 
@@ -97,7 +97,7 @@ static void a_dedicated_batch_waits_for_a_shared_batch_of_its_run_in_flight(
     first_of(q)->is_sealed = first_of(q)->is_sent = true;
     add_long(q, 0);
     assert_false(is_dedicated_due(q));
-    agent_batch_drop(q->batches, first_of(q));
+    agent_batch_remove(q->batches, first_of(q));
     assert_true(is_dedicated_due(q));
 }
 
@@ -117,7 +117,7 @@ static void a_dedicated_batch_waits_for_no_output_that_was_dropped(void **state)
 
     add_short(q, 0);
     add_short(q, 1);
-    agent_batch_forget(q->batches, q->fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, NULL);
     add_long(q, 0);
     assert_false(first_of(q)->is_dedicated);
     assert_true(is_dedicated_due(q));
@@ -133,7 +133,7 @@ static void of_the_dedicated_batches_of_a_run_only_the_first_one_is_due(
     add_long(q, 0);
     assert_ptr_not_equal(first_of(q), last_batch(q->batches));
     assert_false(is_dedicated_due(q));
-    agent_batch_drop(q->batches, first_of(q));
+    agent_batch_remove(q->batches, first_of(q));
     assert_true(is_dedicated_due(q));
 }
 
@@ -170,7 +170,7 @@ static void fail_first(queue_t *q, agent_failure_t failure)
         agent_save_limit_operation.receive(&q->save, NULL);
     }
     assert_true(is_dedicated_due(q));
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     q->control.answered_at = NOW + 1;
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
@@ -187,9 +187,9 @@ static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
         fail_first(q, AGENT_FAILURE_TIMEOUT);
         assert_int_equal(first_of(q)->failures, 0);
     }
-    assert_int_equal(agent_pace_limit(&lease->pace),
-                     agent_batch_weigh(first_of(q)) / 4);
-    assert_false(lease->pace.needs_long_limit);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size),
+                     agent_batch_cost(first_of(q)) / 4);
+    assert_false(lease->batch_size.needs_long_limit);
 }
 
 /* The lines that cost much may be the short ones. */
@@ -206,7 +206,8 @@ static void after_a_time_out_of_several_lines_at_most_half_of_them_are_sent(
     add(q, 0, 1024 * 1024);
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(
-        agent_batch_cut(q->batches, first_of(q), agent_pace_limit(&lease->pace))
+        agent_batch_split_by_cost(q->batches, first_of(q),
+                                  agent_batch_size_limit(&lease->batch_size))
             ->items->nelts,
         1);
 }
@@ -226,10 +227,10 @@ static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
     assert_true(agent_save_limit_operation.due(&q->save) == AGENT_CLOCK_NEVER);
     assert_true(is_dedicated_due(q));
     /* The next line alone has it too, until one is quick. */
-    agent_pace_save(&lease->pace, 1, AGENT_PACE_LONGEST);
-    assert_int_equal(agent_pace_limit(&lease->pace), 1);
+    agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size), 1);
     assert_true(is_dedicated_due(q));
-    agent_pace_save(&lease->pace, 1, AGENT_PACE_LONGEST / 2);
+    agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT / 2);
     assert_false(is_dedicated_due(q));
     assert_true(agent_save_limit_operation.due(&q->save) <= NOW);
 }
@@ -264,7 +265,7 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
     add_long(q, 0);
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     agent_save_limit_operation.receive(&q->save, NULL);
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     q->control.answered_at = first_of(q)->sent_at;
     (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 0);
@@ -310,10 +311,10 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
     for (int i = 0; i < 500; i++) {
         add_short(q, 1);
     }
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
-    agent_batch_step(q->batches);
+    agent_batch_move_step(q->batches);
     add_short(q, 0);
     assert_int_equal(count_dedicated(q->batches), 1);
     assert_memory_equal(last_batch(q->batches)->run_id,
@@ -333,15 +334,16 @@ static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
         add_short(q, 2);
     }
     add_short(q, 3);
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
-    agent_batch_step(q->batches);
+    agent_batch_move_step(q->batches);
     assert_int_equal(count_dedicated(q->batches), 1);
     assert_memory_equal(last_batch(q->batches)->run_id,
                         q->fixture->leases[2]->key.run_id, 36);
-    assert_false(agent_pace_is_dedicated(&q->fixture->leases[2]->pace, NOW));
-    shared = agent_batch_first_shared(q->batches);
+    assert_false(
+        agent_batch_size_is_dedicated(&q->fixture->leases[2]->batch_size, NOW));
+    shared = agent_batch_send_first_shared(q->batches);
     assert_non_null(
         apr_hash_get(shared->runs, q->fixture->leases[3]->key.run_id, 36));
 }
@@ -353,13 +355,13 @@ static void a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only(
 
     add_long(q, 0);
     add_long(q, 0);
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
-    assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
-                     AGENT_PACE_LEAST);
-    assert_int_equal(agent_pace_limit(&q->fixture->leases[1]->pace),
-                     AGENT_PACE_FIRST);
+    assert_int_equal(agent_batch_size_limit(&q->fixture->leases[0]->batch_size),
+                     AGENT_BATCH_SIZE_MIN);
+    assert_int_equal(agent_batch_size_limit(&q->fixture->leases[1]->batch_size),
+                     AGENT_BATCH_SIZE_FIRST);
 }
 
 static void a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch(void **state)
@@ -369,16 +371,17 @@ static void a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch(void **state)
     for (int i = 0; i < 501; i++) {
         add_short(q, 1);
     }
-    agent_batch_send(q->batches, first_of(q));
+    agent_batch_send_begin(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(3), 1000);
     assert_int_equal(count_dedicated(q->batches), 0);
-    assert_int_equal(agent_pace_limit(&q->batches->pace), AGENT_PACE_MOST);
+    assert_int_equal(agent_batch_size_limit(&q->batches->batch_size),
+                     AGENT_BATCH_SIZE_MAX);
     add_long(q, 0);
     add_long(q, 0);
-    agent_batch_send(q->batches, last_batch(q->batches));
+    agent_batch_send_begin(q->batches, last_batch(q->batches));
     save_first(q, &agent_dedicated_batch_operation, apr_time_from_sec(3), 1000);
-    assert_int_equal(agent_pace_limit(&q->fixture->leases[0]->pace),
-                     2 * AGENT_PACE_FIRST);
+    assert_int_equal(agent_batch_size_limit(&q->fixture->leases[0]->batch_size),
+                     2 * AGENT_BATCH_SIZE_FIRST);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 #include "../../core/uuid.h"
 #include "../base/order.h"
-#include "pace.h"
+#include "batch_size.h"
 
 /* The bytes of a deployment, or of an account: at least one. */
 struct agent_backlog_t {
@@ -17,11 +17,12 @@ struct agent_backlog_t {
     /* Of a deployment, that of its account; of an account: NULL. */
     agent_backlog_t *account;
     apr_size_t bytes[AGENT_BACKLOG_KINDS];
-    /* The turn in which its next room was taken. */
-    apr_uint64_t taken_in;
-    /* Among the slow ones, once it was slow: until when, and the weight. */
+    /* The iteration in which its next free bytes were reserved. */
+    apr_uint64_t reserved_in;
+    /* Among the slow ones, once it was slow: until when, and the cost that
+     * takes AGENT_BATCH_SIZE_TARGET. */
     APR_RING_ENTRY(agent_backlog_t) slow_link;
-    agent_pace_t pace;
+    agent_batch_size_t batch_size;
 };
 
 static const agent_backlog_t nothing;
@@ -35,7 +36,7 @@ void agent_backlog_init(agent_backlog_table_t *table,
     table->accounts = accounts;
     table->by_deployment = apr_hash_make(context->pool);
     table->by_account = apr_hash_make(context->pool);
-    table->turn = 1;
+    table->iteration = 1;
     APR_RING_INIT(&table->unused, agent_backlog_t, link);
     APR_RING_INIT(&table->slow, agent_backlog_t, slow_link);
 }
@@ -100,7 +101,7 @@ static void free_if_empty(agent_backlog_table_t *table, apr_hash_t *hash,
             return;
         }
     }
-    if (backlog->pace.limit > 0) {
+    if (backlog->batch_size.limit > 0) {
         APR_RING_REMOVE(backlog, slow_link);
     }
     apr_hash_set(hash, backlog->id, APR_HASH_KEY_STRING, NULL);
@@ -240,25 +241,25 @@ bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
 /* ---- slow deployments ---- */
 
 void agent_backlog_set_slow(agent_backlog_table_t *table,
-                            const char *deployment_id, apr_size_t weight)
+                            const char *deployment_id, apr_size_t cost)
 {
     agent_backlog_t *backlog = find(table, deployment_id);
 
     if (backlog == NULL) {
         return;
     }
-    if (backlog->pace.limit == 0) {
+    if (backlog->batch_size.limit == 0) {
         APR_RING_INSERT_TAIL(&table->slow, backlog, agent_backlog_t, slow_link);
     }
-    backlog->pace.limit = AGENT_MAX(weight, (apr_size_t)1);
-    agent_pace_dedicate(&backlog->pace, table->context->now);
+    backlog->batch_size.limit = AGENT_MAX(cost, (apr_size_t)1);
+    agent_batch_size_dedicate(&backlog->batch_size, table->context->now);
 }
 
 bool agent_backlog_is_slow(const agent_backlog_table_t *table,
                            const char *deployment_id)
 {
-    return agent_pace_is_dedicated(&look_up(table, deployment_id)->pace,
-                                   table->context->now);
+    return agent_batch_size_is_dedicated(
+        &look_up(table, deployment_id)->batch_size, table->context->now);
 }
 
 bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
@@ -268,33 +269,34 @@ bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
 
     AGENT_RING_EACH(backlog, &table->slow, agent_backlog_t, slow_link)
     {
-        if (agent_pace_is_dedicated(&backlog->pace, table->context->now)) {
-            part += (double)backlog->bytes[AGENT_BACKLOG_WEIGHT]
-                / (double)backlog->pace.limit;
+        if (agent_batch_size_is_dedicated(&backlog->batch_size,
+                                          table->context->now)) {
+            part += (double)backlog->bytes[AGENT_BACKLOG_COST]
+                / (double)backlog->batch_size.limit;
         }
     }
     return part > 1;
 }
 
-/* ---- turns ---- */
+/* ---- reservations ---- */
 
-void agent_backlog_take_room(agent_backlog_table_t *table,
-                             const char *deployment_id)
+void agent_backlog_reserve(agent_backlog_table_t *table,
+                           const char *deployment_id)
 {
     agent_backlog_t *backlog = find(table, deployment_id);
 
     if (backlog != NULL) {
-        backlog->taken_in = table->turn;
+        backlog->reserved_in = table->iteration;
     }
 }
 
-bool agent_backlog_is_room_taken(const agent_backlog_table_t *table,
-                                 const char *deployment_id)
+bool agent_backlog_is_reserved(const agent_backlog_table_t *table,
+                               const char *deployment_id)
 {
-    return look_up(table, deployment_id)->taken_in == table->turn;
+    return look_up(table, deployment_id)->reserved_in == table->iteration;
 }
 
-void agent_backlog_begin_turn(agent_backlog_table_t *table)
+void agent_backlog_begin_iteration(agent_backlog_table_t *table)
 {
-    table->turn++;
+    table->iteration++;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of output that are not committed, and who may add more. An account
- * has at most three quarters of the room that the others leave, a deployment
- * half of what the other deployments leave, and a run half of what the other
- * runs of its deployment leave of that: so there is always room for one that
- * has little, whatever another one sends. Without any bytes of its own an
- * account, or within its account's room a deployment, or a run of one, may add
- * a line of any length.
+ * Counts the bytes of output that are not committed, and decides who may add
+ * more. An account has at most three quarters of the room that the others
+ * leave, a deployment half of what the other deployments leave, and a run half
+ * of what the other runs of its deployment leave of that: so there is always
+ * room for one that has little, whatever another one sends. An account without
+ * bytes may add a line of any length; within its account's room so may a
+ * deployment without bytes, or a run without any.
  */
 #ifndef AGENT_SUPERVISOR_BACKLOG_H
 #define AGENT_SUPERVISOR_BACKLOG_H
@@ -32,14 +32,14 @@
 
 /* Lines in shared batches; lines in dedicated ones and long arguments; credit,
  * which reserves room in dedicated ones; of the last two, lines of up to
- * AGENT_CREDIT_MEDIUM. And the weight (pace.h) of the lines in shared batches
- * that are not to move. */
+ * AGENT_CREDIT_MEDIUM. And the cost (batch_size.h) of the lines in shared
+ * batches that are not to move. */
 typedef enum agent_backlog_kind_t {
     AGENT_BACKLOG_SHARED,
     AGENT_BACKLOG_DEDICATED,
     AGENT_BACKLOG_CREDIT,
     AGENT_BACKLOG_MEDIUM,
-    AGENT_BACKLOG_WEIGHT,
+    AGENT_BACKLOG_COST,
     AGENT_BACKLOG_KINDS
 } agent_backlog_kind_t;
 
@@ -60,7 +60,7 @@ typedef struct agent_backlog_table_t {
     /* Deployments that were slow. */
     agent_backlog_ring_t slow;
     /* The number of this iteration of the loop. */
-    apr_uint64_t turn;
+    apr_uint64_t iteration;
 } agent_backlog_table_t;
 
 /* The pointers must stay valid as long as the table. */
@@ -68,55 +68,56 @@ void agent_backlog_init(agent_backlog_table_t *table,
                         const agent_context_t *context,
                         const agent_account_map_t *accounts);
 
-/* Add bytes to, and subtract them from, the count of the deployment. */
+/* Add bytes to the count of the deployment, and subtract them. */
 void agent_backlog_add(agent_backlog_table_t *table, const char *deployment_id,
                        agent_backlog_kind_t kind, apr_size_t bytes);
 void agent_backlog_remove(agent_backlog_table_t *table,
                           const char *deployment_id, agent_backlog_kind_t kind,
                           apr_size_t bytes);
 
-/* The bytes of all deployments. */
+/* Returns the bytes of all deployments. */
 static inline apr_size_t agent_backlog_sum(const agent_backlog_table_t *table,
                                            agent_backlog_kind_t kind)
 {
     return table->sums[kind];
 }
 
-/* Whether the deployment may add that many bytes to shared or to dedicated
- * batches, by a run that has run_bytes there; 0: that has none. */
+/* Whether a run of the deployment that has run_bytes in batches of the kind,
+ * SHARED or DEDICATED, may add `bytes`. */
 bool agent_backlog_has_share(const agent_backlog_table_t *table,
                              const char *deployment_id,
                              agent_backlog_kind_t kind, apr_size_t run_bytes,
                              apr_size_t bytes);
 
-/* The same for dedicated batches, if the deployment had no credit. */
+/* Whether the deployment could add `bytes` to dedicated batches if it had no
+ * credit. */
 bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                                             const char *deployment_id,
                                             apr_size_t bytes);
 
-/* Whether the deployment would have less than half of its share of dedicated
- * batches with that many bytes more, if no deployment had credit. */
+/* Whether the deployment, with `bytes` more, would have less than half of its
+ * share of dedicated batches if no deployment had credit. */
 bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
                                 const char *deployment_id, apr_size_t bytes);
 
-/* A shared batch was slow. That weight of the deployment takes AGENT_PACE_AIM:
- * it is slow for some seconds, while it has lines. */
+/* Marks a deployment that made a shared batch slow, for 5 s while it has lines.
+ * cost: of its lines that take AGENT_BATCH_SIZE_TARGET. */
 void agent_backlog_set_slow(agent_backlog_table_t *table,
-                            const char *deployment_id, apr_size_t weight);
+                            const char *deployment_id, apr_size_t cost);
 bool agent_backlog_is_slow(const agent_backlog_table_t *table,
                            const char *deployment_id);
 
 /* Whether the lines of slow deployments in shared batches take more than
- * AGENT_PACE_AIM altogether. */
+ * AGENT_BATCH_SIZE_TARGET altogether. */
 bool agent_backlog_is_any_slow(const agent_backlog_table_t *table);
 
-/* The next room of the deployment in dedicated batches is for a run that waits:
- * until the next call of agent_backlog_begin_turn(). It must have some bytes.
- */
-void agent_backlog_take_room(agent_backlog_table_t *table,
-                             const char *deployment_id);
-bool agent_backlog_is_room_taken(const agent_backlog_table_t *table,
-                                 const char *deployment_id);
-void agent_backlog_begin_turn(agent_backlog_table_t *table);
+/* Reserves the deployment's next free bytes in dedicated batches for a waiting
+ * run, until the next call of agent_backlog_begin_iteration(). No effect for a
+ * deployment without bytes. */
+void agent_backlog_reserve(agent_backlog_table_t *table,
+                           const char *deployment_id);
+bool agent_backlog_is_reserved(const agent_backlog_table_t *table,
+                               const char *deployment_id);
+void agent_backlog_begin_iteration(agent_backlog_table_t *table);
 
 #endif

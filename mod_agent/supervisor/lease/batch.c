@@ -19,10 +19,10 @@
 #define SHORT_WAIT     apr_time_from_msec(2)
 /* A batch of this size is due at once; lines are added until it is sent. */
 #define ENOUGH_BYTES ((apr_size_t)64 * 1024)
-/* The smallest limit of the weight of a shared batch: 63 short lines. Runs with
+/* The smallest limit of the cost of a shared batch: 63 short lines. Runs with
  * costly lines have dedicated batches, and a slow commit takes its time however
  * little is saved. */
-#define LEAST_WEIGHT ((apr_size_t)512 * 1024)
+#define MIN_COST ((apr_size_t)512 * 1024)
 
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context)
@@ -30,7 +30,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->context = context;
     APR_RING_INIT(&queue->shared, agent_batch_t, link);
     queue->parts = apr_hash_make(context->pool);
-    queue->pace.limit = AGENT_PACE_MOST;
+    queue->batch_size.limit = AGENT_BATCH_SIZE_MAX;
     agent_account_map_init(&queue->accounts, context->pool);
     agent_fair_queue_init(&queue->dedicated, context, &queue->accounts);
     agent_backlog_init(&queue->backlogs, context, &queue->accounts);
@@ -42,10 +42,10 @@ bool agent_batch_is_empty(const agent_batch_queue_t *queue)
         && agent_fair_queue_is_empty(&queue->dedicated);
 }
 
-apr_size_t agent_batch_weigh(const agent_batch_t *batch)
+apr_size_t agent_batch_cost(const agent_batch_t *batch)
 {
-    return agent_pace_weigh(batch->items->nelts,
-                            agent_buffer_length(&batch->text));
+    return agent_batch_size_cost(batch->items->nelts,
+                                 agent_buffer_length(&batch->text));
 }
 
 bool agent_batch_is_full(const agent_batch_queue_t *queue)
@@ -136,7 +136,7 @@ static void leave_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
     }
     else {
         agent_backlog_remove(&queue->backlogs, run->deployment_id,
-                             AGENT_BACKLOG_WEIGHT, run->weight);
+                             AGENT_BACKLOG_COST, run->cost);
     }
 }
 
@@ -176,7 +176,8 @@ agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
 }
 
 /* The lines of the batch are no longer counted, nor found. */
-static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
+static void subtract_lines(agent_batch_queue_t *queue,
+                           const agent_batch_t *batch)
 {
     apr_hash_index_t *at;
 
@@ -188,16 +189,16 @@ static void uncount(agent_batch_queue_t *queue, const agent_batch_t *batch)
                              kind_of(batch), run->line_bytes);
         agent_backlog_remove(&queue->backlogs, run->deployment_id,
                              AGENT_BACKLOG_MEDIUM, run->medium_bytes);
-        if (!batch->is_dedicated && !run->is_dead) {
+        if (!batch->is_dedicated && !run->is_discarded) {
             leave_shared(queue, run);
         }
     }
 }
 
-void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_remove(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     queue->open = queue->open == batch ? NULL : queue->open;
-    uncount(queue, batch);
+    subtract_lines(queue, batch);
     if (batch->is_dedicated) {
         agent_backlog_remove(&queue->backlogs,
                              agent_fair_queue_deployment(batch),
@@ -215,9 +216,9 @@ void agent_batch_clear(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
 
-    while ((batch = agent_batch_first_shared(queue)) != NULL
+    while ((batch = agent_batch_send_first_shared(queue)) != NULL
            || (batch = agent_fair_queue_first(&queue->dedicated)) != NULL) {
-        agent_batch_drop(queue, batch);
+        agent_batch_remove(queue, batch);
     }
 }
 
@@ -228,15 +229,15 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
 {
     apr_size_t most = batch->is_dedicated ? AGENT_BATCH_DEDICATED_BYTES
                                           : AGENT_BATCH_MAX_BYTES;
-    apr_size_t weight = agent_pace_limit(&queue->pace);
+    apr_size_t cost = agent_batch_size_limit(&queue->batch_size);
 
-    weight = AGENT_MAX(weight, LEAST_WEIGHT);
+    cost = AGENT_MAX(cost, MIN_COST);
     return !batch->is_sealed
         && batch->items->nelts + lines <= AGENT_BATCH_MAX_ITEMS
         && agent_buffer_length(&batch->text) + bytes <= most
         && (batch->is_dedicated
-            || agent_batch_weigh(batch) + agent_pace_weigh(lines, bytes)
-                <= weight);
+            || agent_batch_cost(batch) + agent_batch_size_cost(lines, bytes)
+                <= cost);
 }
 
 static agent_batch_t *open_shared(agent_batch_queue_t *queue)
@@ -294,7 +295,7 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
         known->batch = batch;
         known->earlier = known->later = NULL;
-        known->line_bytes = known->medium_bytes = known->weight = 0;
+        known->line_bytes = known->medium_bytes = known->cost = 0;
         known->items = 0;
         known->first = known->last = -1;
         known->is_moving = false;
@@ -314,10 +315,10 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
 {
     agent_batch_run_t *known = find_part(queue, batch, run);
     agent_item_t *item = apr_array_push(batch->items);
-    apr_size_t weight = agent_pace_weigh(1, from->length + 1);
+    apr_size_t cost = agent_batch_size_cost(1, from->length + 1);
 
     known->line_bytes += from->length + 1;
-    known->weight += weight;
+    known->cost += cost;
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
@@ -331,7 +332,7 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
         agent_batch_item(batch, known->last)->next = batch->items->nelts - 1;
     }
     known->last = batch->items->nelts - 1;
-    batch->live++;
+    batch->remaining++;
     item->offset = agent_buffer_length(&batch->text);
     agent_buffer_append(&batch->text, text, from->length);
     agent_buffer_append(&batch->text, "\n", 1);
@@ -344,7 +345,7 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
     }
     if (!batch->is_dedicated && !known->is_moving) {
         agent_backlog_add(&queue->backlogs, run->deployment_id,
-                          AGENT_BACKLOG_WEIGHT, weight);
+                          AGENT_BACKLOG_COST, cost);
     }
 }
 
@@ -362,7 +363,8 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                            apr_size_t length)
 {
     bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
-        || agent_pace_is_dedicated(&lease->pace, queue->context->now)
+        || agent_batch_size_is_dedicated(&lease->batch_size,
+                                         queue->context->now)
         || agent_fair_queue_first_of(&queue->dedicated, lease->key.run_id)
             != NULL;
 
@@ -419,43 +421,43 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     batch->due_at = AGENT_MIN(due, batch->due_at);
 }
 
-void agent_batch_drop_run(agent_batch_queue_t *queue, agent_batch_t *batch,
-                          agent_batch_run_t *run)
+void agent_batch_discard_run(agent_batch_queue_t *queue, agent_batch_t *batch,
+                             agent_batch_run_t *run)
 {
     batch->is_sealed = true;
-    batch->has_dead = true;
-    batch->live -= run->items;
+    batch->remaining -= run->items;
     if (!batch->is_dedicated) {
         leave_shared(queue, run);
     }
-    run->is_dead = true;
+    run->is_discarded = true;
 }
 
-bool agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
+bool agent_batch_remove_if_empty(agent_batch_queue_t *queue,
+                                 agent_batch_t *batch)
 {
-    if (batch->live > 0) {
+    if (batch->remaining > 0) {
         return false;
     }
-    agent_batch_drop(queue, batch);
+    agent_batch_remove(queue, batch);
     return true;
 }
 
-static void forget_part(agent_batch_queue_t *queue, agent_batch_t *batch,
-                        agent_batch_run_t *run, apr_array_header_t *dropped)
+static void discard_part(agent_batch_queue_t *queue, agent_batch_t *batch,
+                         agent_batch_run_t *run, apr_array_header_t *discarded)
 {
     if (batch->is_sent) {
         return;
     }
     /* A batch has items of one lease of a run only. */
-    if (dropped != NULL) {
-        APR_ARRAY_PUSH(dropped, agent_lease_key_t) = run->key;
+    if (discarded != NULL) {
+        APR_ARRAY_PUSH(discarded, agent_lease_key_t) = run->key;
     }
-    agent_batch_drop_run(queue, batch, run);
-    agent_batch_drop_if_dead(queue, batch);
+    agent_batch_discard_run(queue, batch, run);
+    agent_batch_remove_if_empty(queue, batch);
 }
 
-void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
-                        apr_array_header_t *dropped)
+void agent_batch_discard(agent_batch_queue_t *queue, const char *run_id,
+                         apr_array_header_t *discarded)
 {
     agent_batch_run_t *run = last_shared(queue, run_id);
     agent_batch_t *batch = agent_fair_queue_first_of(&queue->dedicated, run_id);
@@ -464,12 +466,12 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
     while (run != NULL) {
         agent_batch_run_t *earlier = run->earlier;
 
-        forget_part(queue, run->batch, run, dropped);
+        discard_part(queue, run->batch, run, discarded);
         run = earlier;
     }
     for (; batch != NULL; batch = next) {
         next = agent_fair_queue_next_of(batch);
-        forget_part(queue, batch, apr_hash_get(batch->runs, run_id, 36),
-                    dropped);
+        discard_part(queue, batch, apr_hash_get(batch->runs, run_id, 36),
+                     discarded);
     }
 }

@@ -38,7 +38,7 @@ struct agent_batch_t {
     /* The lines as the runners sent them, each with a newline. */
     agent_buffer_t text;
     apr_array_header_t *items; /* of agent_item_t */
-    int live;                  /* items that are not dropped, nor moved */
+    int remaining;             /* items neither discarded nor moved */
     apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
@@ -56,7 +56,6 @@ struct agent_batch_t {
     /* No more items are added; it is in flight. */
     bool is_sealed;
     bool is_sent;
-    bool has_dead; /* items of some run were dropped, or moved */
     /* Failures that were not transient. */
     int failures;
 };
@@ -75,13 +74,13 @@ typedef struct agent_batch_queue_t {
     agent_batch_t *sent_dedicated;
     /* The shared batch to which lines are added; NULL: none. */
     agent_batch_t *open;
-    /* Parts that move; lines of the next shared batch still do (batch_move.h).
-     */
+    /* The number of parts that move; whether lines of the next shared batch
+     * still have to (batch_move.h). */
     int moving;
     bool is_moving;
     agent_backlog_table_t backlogs;
     /* Of shared batches; when one was sent last (core/clock.h). */
-    agent_pace_t pace;
+    agent_batch_size_t batch_size;
     apr_time_t sent_at;
 } agent_batch_queue_t;
 
@@ -94,8 +93,9 @@ static inline agent_item_t *agent_batch_item(const agent_batch_t *batch,
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context);
 
-/* Adds a line of the run (copied); numbers it when it is an event. With an ack,
- * which is not negative, the batch is due now; -1: it has none. */
+/* Adds a copy of a line of the run, and numbers it if it is an event. ack: the
+ * number of the reply that it wants, which makes the batch due now; -1: none.
+ */
 void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length, apr_int64_t ack);
@@ -111,11 +111,11 @@ bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 
-/* The weight of its lines (pace.h). */
-apr_size_t agent_batch_weigh(const agent_batch_t *batch);
+/* Returns the cost of the batch's lines (batch_size.h). */
+apr_size_t agent_batch_cost(const agent_batch_t *batch);
 
-/* Where a line of that length (without its newline) of the run is added, SHARED
- * or DEDICATED: there while the run has dedicated batches. */
+/* Returns where a line of the run is added: SHARED or, if it is long or the run
+ * has dedicated batches, DEDICATED. length: without its newline. */
 agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                            const agent_lease_t *lease,
                                            apr_size_t length);
@@ -123,12 +123,12 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
 /* Whether the queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);
 
-/* Drops unsent output of the run under all leases. Appends the keys of these
- * leases to dropped (of agent_lease_key_t), which may be NULL. */
-void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
-                        apr_array_header_t *dropped);
+/* Discards unsent output of the run under all leases. Appends the keys of these
+ * leases to discarded (of agent_lease_key_t), which may be NULL. */
+void agent_batch_discard(agent_batch_queue_t *queue, const char *run_id,
+                         apr_array_header_t *discarded);
 
-/* When the batch may be sent. */
+/* Returns when the batch may be sent. */
 static inline apr_time_t agent_batch_due(const agent_batch_t *batch,
                                          apr_time_t now)
 {
@@ -137,10 +137,10 @@ static inline apr_time_t agent_batch_due(const agent_batch_t *batch,
     return AGENT_MAX(due, batch->retry_at);
 }
 
-/* Takes a batch out of the queue and frees it. */
-void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);
+/* Removes a batch from the queue and frees it. */
+void agent_batch_remove(agent_batch_queue_t *queue, agent_batch_t *batch);
 
-/* Drops all batches: the worker's lease is lost. None may be in flight. */
+/* Discards all batches: the worker's lease is lost. None may be in flight. */
 void agent_batch_clear(agent_batch_queue_t *queue);
 
 #endif

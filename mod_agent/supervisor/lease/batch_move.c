@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines that leave the shared batches; see batch_move.h. */
+/* Moves lines from shared batches; see batch_move.h. */
 #include "batch_move.h"
 
 #include "../../core/clock.h"
@@ -46,11 +46,12 @@ void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
     for (int i = run->first; i >= 0; i = agent_batch_item(batch, i)->next) {
         agent_batch_copy(queue, to, run, batch, i);
     }
-    agent_batch_drop_run(queue, batch, run);
+    agent_batch_discard_run(queue, batch, run);
 }
 
-void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
-                            apr_hash_t *runs, apr_pool_t *pool)
+void agent_batch_move_find_large(const agent_batch_queue_t *queue,
+                                 apr_size_t cost, apr_hash_t *runs,
+                                 apr_pool_t *pool)
 {
     apr_hash_index_t *at = apr_hash_first(pool, queue->parts);
 
@@ -59,10 +60,10 @@ void agent_batch_find_large(const agent_batch_queue_t *queue, apr_size_t weight,
         const agent_batch_run_t *run = last;
         apr_size_t sum = 0;
 
-        for (; run != NULL && sum <= weight; run = run->earlier) {
-            sum += run->batch->is_sent ? 0 : run->weight;
+        for (; run != NULL && sum <= cost; run = run->earlier) {
+            sum += run->batch->is_sent ? 0 : run->cost;
         }
-        if (sum > weight) {
+        if (sum > cost) {
             apr_hash_set(runs, last->key.run_id, 36, last);
         }
     }
@@ -77,12 +78,12 @@ static void move_all(agent_batch_queue_t *queue, const char *run_id)
             run->is_moving = true;
             queue->moving++;
             agent_backlog_remove(&queue->backlogs, run->deployment_id,
-                                 AGENT_BACKLOG_WEIGHT, run->weight);
+                                 AGENT_BACKLOG_COST, run->cost);
         }
     }
 }
 
-void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs)
+void agent_batch_move_runs(agent_batch_queue_t *queue, apr_hash_t *runs)
 {
     apr_hash_index_t *at = apr_hash_first(apr_hash_pool_get(runs), runs);
 
@@ -91,8 +92,8 @@ void agent_batch_move(agent_batch_queue_t *queue, apr_hash_t *runs)
     }
 }
 
-/* The weight of each deployment's lines in the batch. */
-static apr_hash_t *sum_weights(const agent_batch_t *batch)
+/* Deployment id -> the cost of its lines in the batch. */
+static apr_hash_t *sum_costs(const agent_batch_t *batch)
 {
     apr_hash_t *sums = apr_hash_make(batch->pool);
     apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
@@ -106,28 +107,29 @@ static apr_hash_t *sum_weights(const agent_batch_t *batch)
             sum = apr_pcalloc(batch->pool, sizeof(*sum));
             apr_hash_set(sums, run->deployment_id, APR_HASH_KEY_STRING, sum);
         }
-        *sum += run->is_dead ? 0 : run->weight;
+        *sum += run->is_discarded ? 0 : run->cost;
     }
     return sums;
 }
 
-void agent_batch_measure(agent_batch_queue_t *queue, const agent_batch_t *batch,
-                         apr_interval_time_t elapsed)
+void agent_batch_move_measure(agent_batch_queue_t *queue,
+                              const agent_batch_t *batch,
+                              apr_interval_time_t elapsed)
 {
-    apr_size_t weight = agent_batch_weigh(batch);
+    apr_size_t cost = agent_batch_cost(batch);
     apr_hash_index_t *at;
 
-    if (!agent_pace_is_slow(weight, weight, elapsed)) {
+    if (!agent_batch_size_is_slow(cost, cost, elapsed)) {
         return;
     }
-    at = apr_hash_first(batch->pool, sum_weights(batch));
+    at = apr_hash_first(batch->pool, sum_costs(batch));
     for (; at != NULL; at = apr_hash_next(at)) {
         const apr_size_t *part = apr_hash_this_val(at);
 
-        if (agent_pace_is_slow(*part, weight, elapsed)) {
+        if (agent_batch_size_is_slow(*part, cost, elapsed)) {
             agent_backlog_set_slow(
                 &queue->backlogs, apr_hash_this_key(at),
-                (apr_size_t)((double)weight * (double)AGENT_PACE_AIM
+                (apr_size_t)((double)cost * (double)AGENT_BATCH_SIZE_TARGET
                              / (double)elapsed));
         }
     }
@@ -153,7 +155,7 @@ static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
          i++) {
         const agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
-        if (i == run->first && !run->is_dead
+        if (i == run->first && !run->is_discarded
             && agent_backlog_is_slow(&queue->backlogs, run->deployment_id)) {
             move_all(queue, run->key.run_id);
         }
@@ -169,7 +171,7 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
     for (int i = 0; i < batch->items->nelts; i++) {
         agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
-        if (i == run->first && !run->is_dead && has_to_move(queue, run)) {
+        if (i == run->first && !run->is_discarded && has_to_move(queue, run)) {
             bytes += run->line_bytes;
             agent_batch_move_run(queue, batch, run);
         }
@@ -177,10 +179,10 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
     return bytes;
 }
 
-apr_time_t agent_batch_step(agent_batch_queue_t *queue)
+apr_time_t agent_batch_move_step(agent_batch_queue_t *queue)
 {
     apr_size_t moved = 0;
-    agent_batch_t *batch = agent_batch_first_shared(queue);
+    agent_batch_t *batch = agent_batch_send_first_shared(queue);
 
     queue->is_moving = false;
     if (agent_fair_queue_is_empty(&queue->dedicated) && queue->moving == 0
@@ -193,10 +195,10 @@ apr_time_t agent_batch_step(agent_batch_queue_t *queue)
             return queue->context->now;
         }
         moved += move_lines(queue, batch);
-        if (!agent_batch_drop_if_dead(queue, batch)) {
+        if (!agent_batch_remove_if_empty(queue, batch)) {
             break;
         }
-        batch = agent_batch_first_shared(queue);
+        batch = agent_batch_send_first_shared(queue);
     }
     return AGENT_CLOCK_NEVER;
 }

@@ -13,7 +13,7 @@ agent_batch_t *agent_batch_make_dedicated(agent_batch_queue_t *queue,
                                           agent_batch_t *later,
                                           apr_uint64_t after);
 
-/* Whether lines with that many bytes can be added. */
+/* Whether the batch can take more lines of `bytes` together. */
 bool agent_batch_has_room(const agent_batch_queue_t *queue,
                           const agent_batch_t *batch, int lines,
                           apr_size_t bytes);
@@ -27,12 +27,13 @@ void agent_batch_copy(agent_batch_queue_t *queue, agent_batch_t *to,
                       const agent_batch_run_t *run, const agent_batch_t *from,
                       int number);
 
-/* The items of the run are not sent with the batch, which gets no more lines:
- * it may get others of the run when its dedicated batches have ended. */
-void agent_batch_drop_run(agent_batch_queue_t *queue, agent_batch_t *batch,
-                          agent_batch_run_t *run);
+/* Discards the items of the run in the batch, which gets no more lines: later
+ * ones of the run would be found in a part that is not sent. */
+void agent_batch_discard_run(agent_batch_queue_t *queue, agent_batch_t *batch,
+                             agent_batch_run_t *run);
 
-/* Drops a batch of which no item is to be sent; returns whether it did. */
-bool agent_batch_drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch);
+/* Removes the batch if no item of it is to be sent; returns whether it did. */
+bool agent_batch_remove_if_empty(agent_batch_queue_t *queue,
+                                 agent_batch_t *batch);
 
 #endif

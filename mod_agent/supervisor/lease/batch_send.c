@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which batch is sent next, and those in flight; see batch_send.h. */
+/* The next batches and those in flight; see batch_send.h. */
 #include "batch_send.h"
 
 #include "batch_private.h"
 
-agent_batch_t *agent_batch_first_shared(const agent_batch_queue_t *queue)
+agent_batch_t *agent_batch_send_first_shared(const agent_batch_queue_t *queue)
 {
     return APR_RING_EMPTY(&queue->shared, agent_batch_t, link)
         ? NULL
@@ -12,9 +12,9 @@ agent_batch_t *agent_batch_first_shared(const agent_batch_queue_t *queue)
 }
 
 /* They are sent in order. A batch of which lines still move waits. */
-agent_batch_t *agent_batch_next_shared(const agent_batch_queue_t *queue)
+agent_batch_t *agent_batch_send_next_shared(const agent_batch_queue_t *queue)
 {
-    agent_batch_t *batch = agent_batch_first_shared(queue);
+    agent_batch_t *batch = agent_batch_send_first_shared(queue);
 
     if (batch != NULL && batch->is_sent) {
         batch = APR_RING_NEXT(batch, link);
@@ -25,9 +25,9 @@ agent_batch_t *agent_batch_next_shared(const agent_batch_queue_t *queue)
         : NULL;
 }
 
-agent_batch_t *agent_batch_next_dedicated(const agent_batch_queue_t *queue)
+agent_batch_t *agent_batch_send_next_dedicated(const agent_batch_queue_t *queue)
 {
-    const agent_batch_t *shared = agent_batch_first_shared(queue);
+    const agent_batch_t *shared = agent_batch_send_first_shared(queue);
 
     return agent_fair_queue_next(
         &queue->dedicated, shared != NULL ? shared->number : APR_UINT64_MAX);
@@ -48,7 +48,7 @@ void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,
     }
 }
 
-void agent_batch_send(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_send_begin(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     batch->is_sealed = true;
     batch->sent_at = queue->context->now;
@@ -58,8 +58,8 @@ void agent_batch_send(agent_batch_queue_t *queue, agent_batch_t *batch)
     }
 }
 
-void agent_batch_fail(agent_batch_queue_t *queue, agent_batch_t *batch,
-                      apr_time_t retry_at)
+void agent_batch_send_fail(agent_batch_queue_t *queue, agent_batch_t *batch,
+                           apr_time_t retry_at)
 {
     agent_batch_set_sent(queue, batch, false);
     batch->retry_at = retry_at;

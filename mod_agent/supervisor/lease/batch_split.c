@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that are split, by run or by weight; see batch_split.h. */
+/* Splits batches by run and by cost; see batch_split.h. */
 #include "batch_split.h"
 
 #include <apr_strings.h>
@@ -7,28 +7,28 @@
 #include "batch_move.h"
 #include "batch_private.h"
 
-void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
+void agent_batch_split_by_run(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     for (int i = 0; i < batch->items->nelts; i++) {
         agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
-        if (!run->is_dead) {
+        if (!run->is_discarded) {
             agent_batch_move_run(queue, batch, run);
         }
     }
-    agent_batch_drop(queue, batch);
+    agent_batch_remove(queue, batch);
 }
 
-/* How many of its items from the first one on have that weight together, at
- * least 1. */
-static int count_items(const agent_batch_t *batch, int first, apr_size_t weight)
+/* The number of items, at least 1, from the first one on, that have at most the
+ * cost together. */
+static int count_items(const agent_batch_t *batch, int first, apr_size_t cost)
 {
     apr_size_t sum = 0;
     int i = first;
 
     for (; i < batch->items->nelts; i++) {
-        sum += agent_pace_weigh(1, agent_batch_item(batch, i)->length + 1);
-        if (sum > weight && i > first) {
+        sum += agent_batch_size_cost(1, agent_batch_item(batch, i)->length + 1);
+        if (sum > cost && i > first) {
             break;
         }
     }
@@ -52,8 +52,8 @@ static agent_batch_t *copy_items(agent_batch_queue_t *queue,
                                  agent_batch_t *batch, int first, int count,
                                  agent_batch_run_t *run)
 {
-    agent_batch_t *piece = agent_batch_make_dedicated(queue, run, batch,
-                                                      batch->after);
+    agent_batch_t *part = agent_batch_make_dedicated(queue, run, batch,
+                                                     batch->after);
 
     for (int i = first; i < first + count; i++) {
         const agent_item_t *item = agent_batch_item(batch, i);
@@ -61,32 +61,32 @@ static agent_batch_t *copy_items(agent_batch_queue_t *queue,
         run->has_end = agent_item_is_end(item->kind);
         run->last_seq = item->seq;
         run->last_record += item->kind == AGENT_ITEM_RECORD;
-        agent_batch_copy(queue, piece, run, batch, i);
+        agent_batch_copy(queue, part, run, batch, i);
     }
-    return piece;
+    return part;
 }
 
-agent_batch_t *agent_batch_cut(agent_batch_queue_t *queue, agent_batch_t *batch,
-                               apr_size_t weight)
+agent_batch_t *agent_batch_split_by_cost(agent_batch_queue_t *queue,
+                                         agent_batch_t *batch, apr_size_t cost)
 {
     agent_batch_run_t run = *agent_batch_item(batch, 0)->run;
     agent_batch_t *head = NULL;
-    agent_batch_t *piece = NULL;
-    int count = count_items(batch, 0, weight);
+    agent_batch_t *part = NULL;
+    int count = count_items(batch, 0, cost);
 
     if (count == batch->items->nelts) {
         return batch;
     }
     run.last_record = records_before(batch);
     for (int first = 0; first < batch->items->nelts; first += count) {
-        count = count_items(batch, first, weight);
-        piece = copy_items(queue, batch, first, count, &run);
-        head = head != NULL ? head : piece;
-        /* Only the last piece gets later lines of the run. */
-        piece->is_sealed = first + count < batch->items->nelts
+        count = count_items(batch, first, cost);
+        part = copy_items(queue, batch, first, count, &run);
+        head = head != NULL ? head : part;
+        /* Only the last part gets later lines of the run. */
+        part->is_sealed = first + count < batch->items->nelts
             || batch->is_sealed;
-        weight *= 2;
+        cost *= 2;
     }
-    agent_batch_drop(queue, batch);
+    agent_batch_remove(queue, batch);
     return head;
 }

@@ -5,7 +5,8 @@
 
 #include "lease.h"
 
-/* METADATA begins an attempt, not urgent; FAILURE is an end by this worker. */
+/* METADATA: the first event of an attempt, which does not make the batch due.
+ * FAILURE: an end by this worker. */
 typedef enum agent_item_kind_t {
     AGENT_ITEM_METADATA,
     AGENT_ITEM_EVENT,
@@ -28,18 +29,18 @@ struct agent_batch_run_t {
     apr_size_t line_bytes;
     /* Of these, of a dedicated batch: lines of up to AGENT_CREDIT_MEDIUM. */
     apr_size_t medium_bytes;
-    apr_size_t weight; /* pace.h */
-    /* How many items it has; the numbers of the first and of the last one. */
+    apr_size_t cost; /* estimated (batch_size.h) */
+    /* The number of its items; the positions of the first and the last one. */
     int items;
     int first;
     int last;
     bool has_end;
     bool is_saved; /* it is committed */
-    /* Its items were dropped or moved: they are not sent. */
-    bool is_dead;
+    /* Its items were discarded or moved: they are not sent. */
+    bool is_discarded;
     /* They move to a dedicated batch when this shared one is next. */
     bool is_moving;
-    /* Of a shared batch: the parts of earlier and later ones, not dead. */
+    /* Of a shared batch: the run's parts of earlier and later ones. */
     struct agent_batch_t *batch;
     agent_batch_run_t *earlier;
     agent_batch_run_t *later;
@@ -55,10 +56,10 @@ typedef struct agent_item_t {
     /* The line in the batch's text, without its newline. */
     apr_size_t offset;
     apr_size_t length;
-    int next; /* number of the run's next item; -1: none */
+    int next; /* position of the run's next item; -1: none */
 } agent_item_t;
 
-/* Whether the run ends with it. */
+/* Whether the run ends with an item of this kind. */
 static inline bool agent_item_is_end(agent_item_kind_t kind)
 {
     return kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;

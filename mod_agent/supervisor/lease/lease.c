@@ -109,7 +109,7 @@ agent_lease_t *agent_lease_find_earlier(const agent_lease_table_t *table,
     return last;
 }
 
-bool agent_lease_is_blocked(const agent_lease_t *lease)
+bool agent_lease_waits_for_previous(const agent_lease_t *lease)
 {
     const agent_lease_t *other;
 

@@ -13,8 +13,8 @@
 #include "../../core/uuid.h"
 #include "../base/context.h"
 #include "../base/ring.h"
+#include "batch_size.h"
 #include "credit_state.h"
-#include "pace.h"
 #include "runner_request_state.h"
 
 #define AGENT_SHARED_BY_ANY (-1) /* a value of next_max_shared */
@@ -31,7 +31,6 @@ typedef enum agent_lease_state_t {
     AGENT_LEASE_RELEASING, /* it waits for release_runs */
     AGENT_LEASE_GONE       /* nothing more is stored */
 } agent_lease_state_t;
-
 /* Why the runner was asked to end the run. */
 typedef enum agent_lease_cause_t {
     AGENT_CAUSE_NONE,
@@ -90,7 +89,7 @@ struct agent_lease_t {
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
-    agent_pace_t pace;
+    agent_batch_size_t batch_size;
     agent_runner_request_t request;
     agent_record_t records;
     /* When it passes quarantine (core/clock.h), or AGENT_CLOCK_NEVER. */
@@ -120,7 +119,7 @@ agent_lease_t *agent_lease_add(agent_lease_table_t *table,
                                const agent_lease_key_t *key,
                                agent_lease_group_t *group);
 
-/* NULL for none. */
+/* Returns NULL for none. */
 agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key);
 
@@ -128,16 +127,17 @@ agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
 agent_lease_t *agent_lease_find_earlier(const agent_lease_table_t *table,
                                         const agent_lease_key_t *key);
 
-/* Whether its runner still executes the run under an earlier lease; whether the
- * lease is HELD and its runner was not given its start line yet. */
-bool agent_lease_is_blocked(const agent_lease_t *lease);
+/* Whether the lease's runner still executes the run under an earlier lease. */
+bool agent_lease_waits_for_previous(const agent_lease_t *lease);
+
+/* Whether the lease is HELD and its runner was not given its start line yet. */
 bool agent_lease_waits(const agent_lease_t *lease);
 
-/* The runner was given the start line: the run's time limit begins. */
+/* Begins the run's time limit: the runner was given its start line. */
 void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease);
 
-/* End the runner's side; set the state of the database's side. The lease is
- * freed when the runner's side has ended and it is GONE. */
+/* End the runner's side, and set the state of the database's side. The lease is
+ * freed when the runner's side has ended and the state is GONE. */
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease);
 void agent_lease_set_state(agent_lease_table_t *table, agent_lease_t *lease,
                            agent_lease_state_t state);

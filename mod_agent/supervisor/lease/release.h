@@ -45,24 +45,25 @@ typedef struct agent_release_queue_t {
 void agent_release_init(agent_release_queue_t *queue,
                         const agent_context_t *context);
 
-/* Requeues the run of the lease. counted: whether the attempt counts; reason: a
- * constant. */
+/* Adds a release that requeues the run of the lease. counted: whether the
+ * attempt counts; reason: a constant. */
 void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
                        bool counted, const char *reason);
 
-/* Ends the run in error with fail_run. error, message: constants. */
+/* Adds one that ends the run in error with fail_run. error, message: constants.
+ */
 void agent_release_give_up(agent_release_queue_t *queue,
                            const agent_lease_t *lease, const char *error,
                            const char *message);
 
 bool agent_release_is_empty(const agent_release_queue_t *queue);
 
-/* Frees a release whose statement succeeded. */
+/* Removes and frees a release whose statement succeeded. */
 void agent_release_remove(agent_release_queue_t *queue,
                           agent_release_t *release);
 
-/* Drops all releases: this worker is dead, or is about to be marked dead, which
- * releases its runs. */
+/* Discards all releases: this worker is dead, or is about to be marked dead,
+ * which releases its runs. */
 void agent_release_clear(agent_release_queue_t *queue);
 
 #endif

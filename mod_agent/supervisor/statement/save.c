@@ -26,7 +26,7 @@ static apr_time_t due_batch(void *part)
     const agent_save_t *save = part;
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_batch_next_shared(queue)
+        ? agent_batch_send_next_shared(queue)
         : NULL;
 
     return batch != NULL ? agent_batch_due(batch, queue->context->now)
@@ -58,7 +58,7 @@ static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
         abort();
     }
     agent_save_make_params(&params, save->worker->id, batch, pool);
-    agent_batch_send(&save->runs->batches, batch);
+    agent_batch_send_begin(&save->runs->batches, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
@@ -69,7 +69,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     agent_batch_queue_t *queue = &save->runs->batches;
 
     queue->sent_at = queue->context->now;
-    return send_any(save, agent_batch_next_shared(queue), database, err);
+    return send_any(save, agent_batch_send_next_shared(queue), database, err);
 }
 
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
@@ -77,13 +77,14 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
-    agent_batch_t *batch = agent_batch_next_dedicated(queue);
+    agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
     agent_lease_t *lease = batch != NULL
         ? agent_save_find_lease(save->runs, batch)
         : NULL;
 
     if (lease != NULL) {
-        batch = agent_batch_cut(queue, batch, agent_pace_limit(&lease->pace));
+        batch = agent_batch_split_by_cost(
+            queue, batch, agent_batch_size_limit(&lease->batch_size));
     }
     return send_any(save, batch, database, err);
 }
@@ -150,18 +151,18 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
         const agent_batch_run_t *run = apr_hash_this_val(at);
         agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
 
-        if (lease != NULL && !run->is_dead
-            && agent_pace_is_slow(run->weight, agent_batch_weigh(batch),
-                                  elapsed)) {
-            agent_pace_dedicate(&lease->pace, runs->context->now);
+        if (lease != NULL && !run->is_discarded
+            && agent_batch_size_is_slow(run->cost, agent_batch_cost(batch),
+                                        elapsed)) {
+            agent_batch_size_dedicate(&lease->batch_size, runs->context->now);
             apr_hash_set(slow, run->key.run_id, 36, run);
         }
     }
     if (apr_hash_count(slow) > 0) {
         /* Others with much output may be as slow: theirs is measured too. */
-        agent_batch_find_large(&runs->batches, AGENT_PACE_FIRST, slow,
-                               batch->pool);
-        agent_batch_move(&runs->batches, slow);
+        agent_batch_move_find_large(&runs->batches, AGENT_BATCH_SIZE_FIRST,
+                                    slow, batch->pool);
+        agent_batch_move_runs(&runs->batches, slow);
     }
 }
 
@@ -170,19 +171,20 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
 static void measure(agent_runs_t *runs, agent_batch_t *batch,
                     apr_interval_time_t elapsed)
 {
-    apr_size_t weight = agent_batch_weigh(batch);
+    apr_size_t cost = agent_batch_cost(batch);
     agent_lease_t *lease;
 
     if (!batch->is_dedicated) {
-        agent_pace_save(&runs->batches.pace, weight, elapsed);
-        agent_batch_measure(&runs->batches, batch, elapsed);
+        agent_batch_size_save(&runs->batches.batch_size, cost, elapsed);
+        agent_batch_move_measure(&runs->batches, batch, elapsed);
         move_slow_runs(runs, batch, elapsed);
         return;
     }
     lease = agent_save_find_lease(runs, batch);
     if (lease != NULL) {
-        agent_pace_save(&lease->pace, weight, elapsed);
-        agent_pace_extend(&lease->pace, weight, elapsed, runs->context->now);
+        agent_batch_size_save(&lease->batch_size, cost, elapsed);
+        agent_batch_size_extend(&lease->batch_size, cost, elapsed,
+                                runs->context->now);
     }
 }
 
@@ -197,7 +199,7 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
         const char *outcome = agent_db_value(result, row, COL_OUTCOME);
         agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
-        if (run == NULL || run->is_dead) {
+        if (run == NULL || run->is_discarded) {
             continue;
         }
         run->is_saved = strcmp(outcome, "saved") == 0;
@@ -210,7 +212,7 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
         }
     }
     reply_to_records(save->runs, batch);
-    agent_batch_drop(&save->runs->batches, batch);
+    agent_batch_remove(&save->runs->batches, batch);
 }
 
 static void receive_batch(void *part, const agent_db_result_t *result)
@@ -279,7 +281,7 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0341", 0,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
-    agent_batch_forget(&runs->batches, key->run_id, NULL);
+    agent_batch_discard(&runs->batches, key->run_id, NULL);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
         return;
@@ -305,12 +307,13 @@ static void fail_batch(void *part, agent_failure_t failure)
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = queue->sent_shared;
 
-    agent_batch_fail(&save->runs->batches, batch,
-                     agent_database_retry_at(save->runs->context, failure));
+    agent_batch_send_fail(
+        &save->runs->batches, batch,
+        agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_TIMEOUT) {
-        agent_pace_fail(&queue->pace, agent_batch_weigh(batch),
-                        queue->context->now - batch->sent_at);
+        agent_batch_size_fail(&queue->batch_size, agent_batch_cost(batch),
+                              queue->context->now - batch->sent_at);
     }
     if (find_refusal(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
@@ -318,19 +321,20 @@ static void fail_batch(void *part, agent_failure_t failure)
                            "a batch of %u runs was refused; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
-        agent_batch_split(queue, batch);
+        agent_batch_split_by_run(queue, batch);
     }
 }
 
-/* The weight that fits after a failure of several lines: half of them. */
-static apr_size_t weigh_half(const agent_batch_t *batch)
+/* The cost of the first half of the lines: the limit after a failure. */
+static apr_size_t half_cost(const agent_batch_t *batch)
 {
-    apr_size_t weight = 0;
+    apr_size_t cost = 0;
 
     for (int i = 0; i < batch->items->nelts / 2; i++) {
-        weight += agent_pace_weigh(1, agent_batch_item(batch, i)->length + 1);
+        cost += agent_batch_size_cost(1,
+                                      agent_batch_item(batch, i)->length + 1);
     }
-    return weight;
+    return cost;
 }
 
 /*
@@ -339,8 +343,9 @@ static apr_size_t weigh_half(const agent_batch_t *batch)
  * the connection was lost, or when the database answered nothing during
  * the attempt: it was stopped, or out of reach.
  */
-static bool counts(const agent_save_t *save, const agent_batch_t *batch,
-                   agent_failure_t failure)
+static bool is_counted_failure(const agent_save_t *save,
+                               const agent_batch_t *batch,
+                               agent_failure_t failure)
 {
     if (failure != AGENT_FAILURE_TIMEOUT) {
         return failure != AGENT_FAILURE_LOST;
@@ -349,8 +354,8 @@ static bool counts(const agent_save_t *save, const agent_batch_t *batch,
         && save->control->answered_at > batch->sent_at;
 }
 
-/* Whether the run is to end. After a failure of several lines the next
- * statement has fewer. */
+/* Counts a failed attempt, or limits the next statement to fewer lines. Returns
+ * whether the run is to end. */
 static bool count_failure(agent_save_t *save, agent_batch_t *batch,
                           agent_failure_t failure)
 {
@@ -358,14 +363,14 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
 
     if (lease != NULL && batch->items->nelts > 1) {
-        agent_pace_fail(&lease->pace, 2 * weigh_half(batch),
-                        is_slow ? AGENT_PACE_LONGEST : 0);
+        agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
+                              is_slow ? AGENT_BATCH_SIZE_TIMEOUT : 0);
         return false;
     }
     if (lease != NULL) {
-        lease->pace.needs_long_limit |= is_slow;
+        lease->batch_size.needs_long_limit |= is_slow;
     }
-    batch->failures += counts(save, batch, failure);
+    batch->failures += is_counted_failure(save, batch, failure);
     return batch->failures >= MAX_FAILURES;
 }
 
@@ -376,8 +381,9 @@ static void fail_dedicated(void *part, agent_failure_t failure)
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const refusal_t *why = find_refusal(failure);
 
-    agent_batch_fail(&save->runs->batches, batch,
-                     agent_database_retry_at(save->runs->context, failure));
+    agent_batch_send_fail(
+        &save->runs->batches, batch,
+        agent_database_retry_at(save->runs->context, failure));
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }

@@ -10,7 +10,7 @@ apr_interval_time_t agent_save_limit_get(const agent_context_t *context,
 {
     apr_interval_time_t longest = agent_context_longest_statement(context);
 
-    return is_long ? longest : AGENT_MIN(longest, AGENT_PACE_LONGEST);
+    return is_long ? longest : AGENT_MIN(longest, AGENT_BATCH_SIZE_TIMEOUT);
 }
 
 bool agent_save_limit_is_long(const agent_save_t *save)
@@ -23,7 +23,7 @@ apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_batch_next_dedicated(queue)
+        ? agent_batch_send_next_dedicated(queue)
         : NULL;
     const agent_lease_t *lease;
     bool is_long;
@@ -32,7 +32,7 @@ apr_time_t agent_save_limit_due(const agent_save_t *save, bool has_limit)
         return AGENT_CLOCK_NEVER;
     }
     lease = agent_save_find_lease(save->runs, batch);
-    is_long = lease == NULL || lease->pace.needs_long_limit;
+    is_long = lease == NULL || lease->batch_size.needs_long_limit;
     return (is_long == agent_save_limit_is_long(save)) == has_limit
         ? agent_batch_due(batch, queue->context->now)
         : AGENT_CLOCK_NEVER;

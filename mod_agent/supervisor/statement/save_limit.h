@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time limits of the output connection. A statement with several lines may
- * take AGENT_PACE_LONGEST, whatever was expected of them; so may a line alone
- * at first. If it needs longer, it gets half of the lease. A statement may wait
- * half of its limit for a lock, and is then tried again: the lock does not come
- * from the output.
+ * take AGENT_BATCH_SIZE_TIMEOUT, whatever was expected of them; so may a line
+ * alone at first. If it needs longer, it gets half of the lease. A statement
+ * may wait half of its limit for a lock, and is then tried again: the lock does
+ * not come from the output.
  */
 #ifndef AGENT_SUPERVISOR_SAVE_LIMIT_H
 #define AGENT_SUPERVISOR_SAVE_LIMIT_H

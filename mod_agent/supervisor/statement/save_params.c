@@ -308,7 +308,7 @@ void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
     for (int i = 0; i < batch->items->nelts; i++) {
         const agent_item_t *item = agent_batch_item(batch, i);
 
-        if (!item->run->is_dead) {
+        if (!item->run->is_discarded) {
             add_item(made, batch, item);
         }
     }

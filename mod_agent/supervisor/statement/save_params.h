@@ -8,7 +8,7 @@
 
 #define AGENT_SAVE_PARAMS 34
 
-/* Makes the parameters from the lines of a batch, but of runs that are dead, in
+/* Makes the parameters from the lines of a batch, except discarded ones, in
  * pool: at most twice the size of the lines, and 100 bytes for each channel. */
 void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
                             const agent_batch_t *batch, apr_pool_t *pool);

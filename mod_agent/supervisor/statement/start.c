@@ -132,7 +132,7 @@ bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
 {
     const agent_runner_t *runner = lease->group->runner;
 
-    if (agent_lease_is_blocked(lease)) {
+    if (agent_lease_waits_for_previous(lease)) {
         return false;
     }
     if (lease->start_bytes > AGENT_START_SMALL_BYTES
@@ -206,7 +206,7 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
         if (portion->count >= queue->limit.current) {
             return;
         }
-        if (!agent_lease_waits(lease) || agent_lease_is_blocked(lease)
+        if (!agent_lease_waits(lease) || agent_lease_waits_for_previous(lease)
             || must_wait(&load, queue->runs, lease)
             || !can_pass(portion, &load, lease->start_bytes)) {
             continue;

@@ -58,10 +58,10 @@ static apr_size_t medium_bytes(const agent_credit_queue_t *queue)
     return agent_backlog_sum(&queue->batches->backlogs, AGENT_BACKLOG_MEDIUM);
 }
 
-bool agent_credit_is_room_taken(const agent_credit_queue_t *queue,
-                                apr_size_t bytes)
+bool agent_credit_is_reserved(const agent_credit_queue_t *queue,
+                              apr_size_t bytes)
 {
-    return queue->is_room_taken
+    return queue->is_reserved
         && (bytes > AGENT_CREDIT_MEDIUM
             || medium_bytes(queue) + bytes > AGENT_BATCH_MEDIUM_ROOM);
 }
@@ -82,10 +82,10 @@ bool agent_credit_fits(const agent_credit_queue_t *queue, apr_size_t bytes)
 static bool has_room(const agent_credit_queue_t *queue,
                      const agent_lease_t *lease, apr_size_t bytes)
 {
-    return !agent_credit_is_room_taken(queue, bytes)
+    return !agent_credit_is_reserved(queue, bytes)
         && agent_credit_fits(queue, bytes)
-        && !agent_backlog_is_room_taken(&queue->batches->backlogs,
-                                        lease->deployment_id);
+        && !agent_backlog_is_reserved(&queue->batches->backlogs,
+                                      lease->deployment_id);
 }
 
 bool agent_credit_allows(const agent_credit_queue_t *queue,

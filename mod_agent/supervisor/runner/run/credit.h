@@ -38,9 +38,9 @@ typedef struct agent_credit_queue_t {
     const agent_runner_table_t *runners;
     /* Classes in which a run waits; the next one to be served is first. */
     agent_credit_classes_t classes;
-    /* The next room in dedicated batches is for a run that waits, but for the
-     * part for lines of up to AGENT_CREDIT_MEDIUM. */
-    bool is_room_taken;
+    /* The next free bytes in dedicated batches are reserved for a waiting run,
+     * except the part for lines of up to AGENT_CREDIT_MEDIUM. */
+    bool is_reserved;
     /* Leases with credit. */
     agent_credit_ring_t holders;
     /* When agent_credit_step() was called last, and when the next credit

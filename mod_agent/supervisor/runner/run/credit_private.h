@@ -8,11 +8,11 @@
 /* Whether it waits with a line that goes into a dedicated batch. */
 bool agent_credit_needs_room(const agent_lease_t *lease);
 
-/* Whether the room left for a line of that length, newline included, is for one
- * that waits: lines of up to AGENT_CREDIT_MEDIUM then share their part of it.
- */
-bool agent_credit_is_room_taken(const agent_credit_queue_t *queue,
-                                apr_size_t bytes);
+/* Whether the free bytes for a line of `bytes`, newline included, are reserved
+ * for a waiting run: lines of up to AGENT_CREDIT_MEDIUM then share their part
+ * of them. */
+bool agent_credit_is_reserved(const agent_credit_queue_t *queue,
+                              apr_size_t bytes);
 
 /* Whether dedicated batches have room for such a line. */
 bool agent_credit_fits(const agent_credit_queue_t *queue, apr_size_t bytes);

@@ -224,7 +224,7 @@ static bool take_share(agent_credit_queue_t *queue, const agent_lease_t *lease)
 {
     const char *deployment_id = lease->deployment_id;
 
-    if (agent_backlog_is_room_taken(&queue->batches->backlogs, deployment_id)) {
+    if (agent_backlog_is_reserved(&queue->batches->backlogs, deployment_id)) {
         return false;
     }
     if (!fits_share(queue, lease)
@@ -235,7 +235,7 @@ static bool take_share(agent_credit_queue_t *queue, const agent_lease_t *lease)
     if (fits_share(queue, lease)) {
         return true;
     }
-    agent_backlog_take_room(&queue->batches->backlogs, deployment_id);
+    agent_backlog_reserve(&queue->batches->backlogs, deployment_id);
     return false;
 }
 
@@ -246,7 +246,7 @@ static agent_credit_class_t *find_class(agent_credit_queue_t *queue)
     AGENT_RING_EACH(class, &queue->classes, agent_credit_class_t, link)
     {
         if (class->next != NULL
-            && !agent_credit_is_room_taken(queue, class->next->credit.wanted)
+            && !agent_credit_is_reserved(queue, class->next->credit.wanted)
             && has_share(queue, class) && take_share(queue, class->next)) {
             return class;
         }
@@ -268,7 +268,7 @@ static void grant_room(agent_credit_queue_t *queue)
             reclaim(queue, bytes);
         }
         if (!agent_credit_fits(queue, bytes)) {
-            queue->is_room_taken = true;
+            queue->is_reserved = true;
             if (bytes <= AGENT_CREDIT_MEDIUM) {
                 return;
             }
@@ -285,8 +285,8 @@ apr_time_t agent_credit_step(agent_credit_queue_t *queue)
     agent_credit_class_t *next;
 
     lapse_all(queue);
-    queue->is_room_taken = false;
-    agent_backlog_begin_turn(&queue->batches->backlogs);
+    queue->is_reserved = false;
+    agent_backlog_begin_iteration(&queue->batches->backlogs);
     AGENT_RING_EACH_SAFE(class, next, &queue->classes, agent_credit_class_t,
                          link)
     {
