@@ -14,6 +14,7 @@
 #include "../counter/table.h"
 #include "../private.h"
 #include "config.h"
+#include "directive.h"
 #include "directives_store.h"
 
 static const char *get_where(const cmd_parms *cmd)
@@ -26,13 +27,6 @@ static const char *get_where(const cmd_parms *cmd)
 static const char *fail(const cmd_parms *cmd, const char *problem)
 {
     return apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
-}
-
-static const char *expect(const cmd_parms *cmd, const char *expected,
-                          const char *given)
-{
-    return apr_psprintf(cmd->pool, "%s: expected %s, got '%s'", cmd->cmd->name,
-                        expected, given);
 }
 
 /* The settings common to all virtual hosts; NULL inside of <VirtualHost>. */
@@ -58,7 +52,7 @@ static const char *add_rule(cmd_parms *cmd, void *dir, int argc,
         return fail(cmd, problem);
     }
     if (rlr_config_find_rule(global, rule->name) != NULL) {
-        return expect(cmd, "each rule's name once", rule->name);
+        return rlr_directive_expect(cmd, "each rule's name once", rule->name);
     }
     rule->where = get_where(cmd);
     APR_ARRAY_PUSH(global->rules, const rlr_rule_t *) = rule;
@@ -76,7 +70,7 @@ static const char *add_override(cmd_parms *cmd, void *dir, const char *key,
         return problem;
     }
     if (!rlr_digest_parse(&override.key, key)) {
-        return expect(cmd, "sha256: and 32 hex digits", key);
+        return rlr_directive_expect(cmd, "sha256: and 32 hex digits", key);
     }
     if (rlr_rule_parse_limit(&override.limit, limit, &problem, cmd->pool)
         != APR_SUCCESS) {
@@ -107,24 +101,6 @@ static const char *set_new_identities(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* Parses a whole number from low to high. Returns NULL, or the error for
- * httpd. */
-static const char *read_number(int *out, const cmd_parms *cmd, const char *arg,
-                               int low, int high)
-{
-    char *end;
-    apr_int64_t value = apr_strtoi64(arg, &end, 10);
-
-    if (*arg == '\0' || *end != '\0' || value < low || value > high) {
-        return expect(
-            cmd,
-            apr_psprintf(cmd->pool, "a whole number from %d to %d", low, high),
-            arg);
-    }
-    *out = (int)value;
-    return NULL;
-}
-
 static const char *set_table(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem;
@@ -132,8 +108,8 @@ static const char *set_table(cmd_parms *cmd, void *dir, const char *arg)
 
     return global == NULL
         ? problem
-        : read_number(&global->table_slots, cmd, arg, RLR_TABLE_SLOTS_MIN,
-                      RLR_TABLE_SLOTS_MAX);
+        : rlr_directive_number(&global->table_slots, cmd, arg,
+                               RLR_TABLE_SLOTS_MIN, RLR_TABLE_SLOTS_MAX);
 }
 
 /* ---- Per server ---- */
@@ -143,7 +119,8 @@ static const char *set_region(cmd_parms *cmd, void *dir, const char *arg)
     rlr_config_t *config = rlr_config_get(cmd->server);
 
     if (!rlr_rule_is_name(arg)) {
-        return expect(cmd, "a region of letters, digits, - and _", arg);
+        return rlr_directive_expect(cmd, "a region of letters, digits, - and _",
+                                    arg);
     }
     config->region = arg;
     config->region_where = get_where(cmd);
@@ -170,7 +147,7 @@ static const char *set_engine(cmd_parms *cmd, void *dir, int argc,
     rlr_engine_t engine = parse_engine(word);
 
     if (engine == RLR_ENGINE_UNSET) {
-        return expect(cmd, "On, Off or DryRun", word);
+        return rlr_directive_expect(cmd, "On, Off or DryRun", word);
     }
     if (argc == 1) {
         config->engine = engine;
@@ -205,15 +182,15 @@ static const char *set_scope(cmd_parms *cmd, void *dir, const char *arg)
         config->scope = RLR_SCOPE_HOST;
     }
     else {
-        return expect(cmd, "Region or Host", arg);
+        return rlr_directive_expect(cmd, "Region or Host", arg);
     }
     return NULL;
 }
 
 static const char *set_ipv6_prefix(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return read_number(&rlr_config_get(cmd->server)->ipv6_prefix, cmd, arg, 1,
-                       128);
+    return rlr_directive_number(&rlr_config_get(cmd->server)->ipv6_prefix, cmd,
+                                arg, 1, 128);
 }
 
 static const char *set_strip_prefix(cmd_parms *cmd, void *dir, const char *arg)
@@ -226,10 +203,11 @@ static const char *set_strip_prefix(cmd_parms *cmd, void *dir, const char *arg)
     }
     if (arg[0] != '/' || arg[1] == '\0'
         || !rlr_match_is_normal(arg, cmd->temp_pool)) {
-        return expect(cmd,
-                      "None, or a path that begins with / and does not end "
-                      "with it",
-                      arg);
+        return rlr_directive_expect(
+            cmd,
+            "None, or a path that begins with / and does not end "
+            "with it",
+            arg);
     }
     config->strip_prefix = arg;
     return NULL;
@@ -240,7 +218,7 @@ static const char *set_key_pattern(cmd_parms *cmd, void *dir, const char *arg)
     ap_regex_t *pattern = ap_pregcomp(cmd->pool, arg, AP_REG_NOSUB);
 
     if (pattern == NULL) {
-        return expect(cmd, "a regular expression", arg);
+        return rlr_directive_expect(cmd, "a regular expression", arg);
     }
     rlr_config_get(cmd->server)->key_pattern = pattern;
     rlr_config_get(cmd->server)->key_pattern_text = arg;
@@ -260,8 +238,8 @@ static const char *add_exempt_network(cmd_parms *cmd, const char *arg)
     }
     if (apr_ipsubnet_create(&network, address, bits, cmd->pool)
         != APR_SUCCESS) {
-        return expect(cmd, "ADDRESS, ADDRESS/BITS or sha256: and 32 hex digits",
-                      arg);
+        return rlr_directive_expect(
+            cmd, "ADDRESS, ADDRESS/BITS or sha256: and 32 hex digits", arg);
     }
     APR_ARRAY_PUSH(config->exempt_networks, apr_ipsubnet_t *) = network;
     return NULL;

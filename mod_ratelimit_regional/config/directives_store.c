@@ -10,7 +10,9 @@
 
 #include "../private.h"
 #include "../rules/duration.h"
+#include "../store/tls.h"
 #include "config.h"
+#include "directive.h"
 
 #define HOSTS_MAX    500
 #define PASSWORD_MAX 512
@@ -27,13 +29,6 @@ static const time_range_t timeouts = {1, 1000, "a time from 1ms to 1s" UNIT};
 static const time_range_t share_times = {1000, 86400000,
                                          "a time from 1s to 1d" UNIT};
 
-static const char *expect(const cmd_parms *cmd, const char *expected,
-                          const char *given)
-{
-    return apr_psprintf(cmd->pool, "%s: expected %s, got '%s'", cmd->cmd->name,
-                        expected, given);
-}
-
 /* The settings; NULL inside of <VirtualHost>. */
 static rlr_group_config_t *find_settings(const char **problem, cmd_parms *cmd)
 {
@@ -47,22 +42,6 @@ static rlr_group_config_t *find_settings(const char **problem, cmd_parms *cmd)
     return &global->store;
 }
 
-/* Parses a whole number from 1 to high. */
-static const char *read_number(uint32_t *out, const cmd_parms *cmd,
-                               const char *arg, int high)
-{
-    char *end;
-    apr_int64_t value = apr_strtoi64(arg, &end, 10);
-
-    if (*arg == '\0' || *end != '\0' || value < 1 || value > high) {
-        return expect(
-            cmd, apr_psprintf(cmd->pool, "a whole number from 1 to %d", high),
-            arg);
-    }
-    *out = (uint32_t)value;
-    return NULL;
-}
-
 /* Parses a time. */
 static const char *read_time(uint32_t *ms, const cmd_parms *cmd,
                              const char *arg, const time_range_t *range)
@@ -71,7 +50,7 @@ static const char *read_time(uint32_t *ms, const cmd_parms *cmd,
 
     if (!rlr_duration_parse(&value, arg) || value < range->low_ms
         || value > range->high_ms) {
-        return expect(cmd, range->expected, arg);
+        return rlr_directive_expect(cmd, range->expected, arg);
     }
     *ms = (uint32_t)value;
     return NULL;
@@ -82,10 +61,14 @@ const char *rlr_directive_store_hosts(cmd_parms *cmd, void *dir,
 {
     const char *problem;
     rlr_group_config_t *settings = find_settings(&problem, cmd);
+    int hosts = 0;
 
-    return settings == NULL
-        ? problem
-        : read_number(&settings->hosts, cmd, arg, HOSTS_MAX);
+    if (settings == NULL) {
+        return problem;
+    }
+    problem = rlr_directive_number(&hosts, cmd, arg, 1, HOSTS_MAX);
+    settings->hosts = (uint32_t)hosts;
+    return problem;
 }
 
 const char *rlr_directive_store_timeout(cmd_parms *cmd, void *dir,
@@ -115,7 +98,7 @@ const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
             return NULL;
         }
     }
-    return expect(cmd, "local, closed or open", arg);
+    return rlr_directive_expect(cmd, "local, closed or open", arg);
 }
 
 const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
@@ -200,7 +183,7 @@ const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
         return problem;
     }
     if (path == NULL) {
-        return expect(cmd, "the path of a file", arg);
+        return rlr_directive_expect(cmd, "the path of a file", arg);
     }
     problem = read_credentials(&settings->connection, path, cmd->pool);
     return problem == NULL
@@ -287,11 +270,13 @@ const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
         const char **kept = find_option(&files, argv[i], &value);
 
         if (kept == NULL) {
-            return expect(cmd, "ca=, certificate=, key= or name=", argv[i]);
+            return rlr_directive_expect(
+                cmd, "ca=, certificate=, key= or name=", argv[i]);
         }
         *kept = kept == &files.name ? value
                                     : ap_server_root_relative(cmd->pool, value);
     }
-    return argc == 0 ? expect(cmd, "ca=, certificate=, key= or name=", "")
-                     : make_tls(cmd, settings, &files);
+    return argc == 0
+        ? rlr_directive_expect(cmd, "ca=, certificate=, key= or name=", "")
+        : make_tls(cmd, settings, &files);
 }
