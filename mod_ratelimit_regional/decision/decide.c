@@ -218,6 +218,19 @@ void rlr_decide_peek(rlr_decision_t *decision, const rlr_vhost_t *vhost,
     decide_unless_exempt(decision, vhost, subject, address, &peek);
 }
 
+/* Whether the key had admissions here, or the store has removed those of all
+ * hosts. */
+static bool reset(const rlr_vhost_t *vhost, const rlr_vhost_rule_t *rule,
+                  const rlr_table_request_t *request)
+{
+    bool had_slot = rlr_table_reset(vhost->table, request,
+                                    &rlr_clock_monotonic);
+
+    return vhost->store == NULL
+        ? had_slot
+        : rlr_decide_store_reset(vhost, rule->row_name, request);
+}
+
 int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
                      rlr_key_t key, const char *rule)
 {
@@ -235,7 +248,7 @@ int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
         }
         request = make_request(identity, vhost, subject, key, entry->row,
                                entry->quota.limit);
-        count += rlr_decide_store_reset(vhost, entry->row_name, &request);
+        count += reset(vhost, entry, &request);
     }
     return count;
 }

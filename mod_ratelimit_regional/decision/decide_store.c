@@ -5,7 +5,13 @@
 #include <string.h>
 
 #include "../counter/siphash.h"
-#include "../group/period.h"
+#include "subject.h"
+
+_Static_assert(RLR_IDENTITY_MAX <= RLR_GROUP_IDENTITY_MAX,
+               "an identity fits into the text of a key");
+/* REGION/RULE/KEY. */
+_Static_assert(2 * RLR_NAME_MAX + 32 <= RLR_GROUP_ROW_MAX,
+               "a row's name fits into the text of a key");
 
 static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
 {
@@ -23,15 +29,12 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
-    local.limit.count = rlr_group_begin_share(store, key, request->limit,
-                                              &wait_ms);
+    local.limit = rlr_group_begin_share(store, key, request->limit, &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
         rlr_table_count(vhost->table, request, decision);
         return;
     }
-    local.limit.interval_sec = rlr_period_local_sec(
-        request->limit.interval_sec);
     local.needs_slot = true;
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
     rlr_group_end_share(store, key);
@@ -79,7 +82,7 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                               get_client(vhost, request), &decision->window,
                               &decision->first_refusal);
     rlr_stats_request(vhost->store_stats, outcome);
-    if (outcome <= RLR_STATS_DECIDED) {
+    if (rlr_stats_is_decided(outcome)) {
         rlr_table_count(vhost->table, request, decision);
         return;
     }
@@ -111,14 +114,12 @@ void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
         rlr_table_peek(vhost->table, request, &rlr_clock_monotonic, decision);
         return;
     }
-    local.limit.count = rlr_group_peek_share(vhost->store, key, request->limit,
-                                             &wait_ms);
+    local.limit = rlr_group_peek_share(vhost->store, key, request->limit,
+                                       &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
         return;
     }
-    local.limit.interval_sec = rlr_period_local_sec(
-        request->limit.interval_sec);
     rlr_table_peek(vhost->table, &local, &rlr_clock_monotonic, decision);
 }
 
@@ -126,12 +127,7 @@ bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request)
 {
     unsigned char key[RLR_STORE_KEY_BYTES];
-    bool had_slot = rlr_table_reset(vhost->table, request,
-                                    &rlr_clock_monotonic);
 
-    if (vhost->store == NULL) {
-        return had_slot;
-    }
     rlr_group_key(key, row, request->identity, request->identity_length);
     return rlr_group_reset(vhost->store, key, request->limit);
 }

@@ -17,8 +17,8 @@ rlr_store_decide_t rlr_decide_store_admit;
 /* Estimates what would be decided. */
 rlr_store_decide_t rlr_decide_store_peek;
 
-/* Removes the key's admissions, at all hosts if there is a store; true if it
- * had any, or the store has removed them. */
+/* Removes the key's admissions at all hosts; false: the store did not
+ * reply. */
 bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request);
 

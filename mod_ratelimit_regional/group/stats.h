@@ -18,7 +18,6 @@ typedef enum rlr_stats_outcome_t {
     RLR_STATS_LEASED, /* admitted from a lease */
     RLR_STATS_CACHED, /* refused by the last reply of the store */
     RLR_STATS_ASKED,  /* by the store */
-    RLR_STATS_DECIDED = RLR_STATS_ASKED,
     /* Without the store, for a reason, and then by this host alone: */
     RLR_STATS_LATE, /* no reply within RateLimitStoreTimeout */
     RLR_STATS_BUSY, /* as many threads waited as may */
@@ -27,6 +26,13 @@ typedef enum rlr_stats_outcome_t {
     RLR_STATS_ALONE_REFUSED,
     RLR_STATS_OUTCOMES
 } rlr_stats_outcome_t;
+
+/* Whether the store or a lease has decided. */
+static inline bool rlr_stats_is_decided(rlr_stats_outcome_t outcome)
+{
+    return outcome == RLR_STATS_LEASED || outcome == RLR_STATS_CACHED
+        || outcome == RLR_STATS_ASKED;
+}
 
 /* The word of each on the status page. */
 extern const char *const rlr_stats_words[RLR_STATS_OUTCOMES];

@@ -222,7 +222,8 @@ static void print_store_requests(request_rec *r, const rlr_status_t *status)
         ap_rprintf(r, "<tr><td><b>%s</b></td>", region->region);
         for (int k = 0; k < RLR_STATS_OUTCOMES; k++) {
             print_count(r, atomic_load(&region->store->requests[k]),
-                        k > RLR_STATS_DECIDED ? "bad" : "");
+                        rlr_stats_is_decided((rlr_stats_outcome_t)k) ? ""
+                                                                     : "bad");
         }
         ap_rputs("</tr>\n", r);
     }

@@ -39,6 +39,16 @@ typedef struct rlr_address_t {
     int database;
 } rlr_address_t;
 
+typedef struct rlr_tls_t rlr_tls_t;
+
+/* How a store is reached. */
+typedef struct rlr_connection_config_t {
+    rlr_address_t address;
+    const char *user;     /* or NULL */
+    const char *password; /* or NULL */
+    rlr_tls_t *tls;       /* where the address has TLS */
+} rlr_connection_config_t;
+
 /* Parses the text into *address, in pool. Returns APR_EINVAL with "expected
  * ..., got ..." in *problem. */
 apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,

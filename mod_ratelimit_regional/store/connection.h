@@ -6,7 +6,8 @@
 
 #include <apr_pools.h>
 
-#include "node.h"
+#include "../group/store.h"
+#include "address.h"
 
 typedef struct rlr_store_connection_t rlr_store_connection_t;
 

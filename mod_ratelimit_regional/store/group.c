@@ -11,9 +11,6 @@
 #include "../group/period.h"
 #include "../rules/sha256.h"
 
-/* The row's name with its terminator, and the identity. */
-#define TEXT_MAX 1024
-
 /* The store may answer then; when it will is not known. */
 #define RETRY_MS 1000U
 
@@ -34,17 +31,10 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length)
 {
-    char text[TEXT_MAX];
+    char text[RLR_GROUP_ROW_MAX + 1 + RLR_GROUP_IDENTITY_MAX];
     size_t row_length = strlen(row) + 1;
     rlr_digest_t digest;
 
-    /* Both are shorter: see RLR_NAME_MAX and RLR_IDENTITY_MAX. */
-    if (row_length > TEXT_MAX / 2) {
-        row_length = TEXT_MAX / 2;
-    }
-    if (length > TEXT_MAX / 2) {
-        length = TEXT_MAX / 2;
-    }
     memcpy(text, row, row_length);
     memcpy(text + row_length, identity, length);
     digest = rlr_sha256_digest(text, row_length + length);
@@ -282,9 +272,9 @@ bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
 
 /* ---- The share ---- */
 
-/* Takes the lock of the key's partition; *share: what the host may admit, or 0
- * and *wait_ms. NULL: the lock is not free. */
-static rlr_ledger_state_t *lock_share(uint32_t *share, uint32_t *wait_ms,
+/* Takes the lock of the key's partition; *share: what the host may admit, or
+ * count 0 and *wait_ms. NULL: the lock is not free. */
+static rlr_ledger_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
                                       const rlr_group_t *group,
                                       const unsigned char *key,
                                       rlr_limit_t limit)
@@ -294,15 +284,15 @@ static rlr_ledger_state_t *lock_share(uint32_t *share, uint32_t *wait_ms,
         &group->ledger, rlr_ledger_partition_of(key), now_ms);
     uint64_t left_ms;
 
-    *share = 0;
+    *share = (rlr_limit_t){0, rlr_period_local_sec(limit.interval_sec)};
     *wait_ms = RETRY_MS;
     if (state == NULL) {
         return NULL;
     }
     /* Not before the lock was taken. */
-    *share = rlr_member_local(&state->member, &group->member, key, limit,
-                              get_time().floor_ms);
-    if (*share == 0) {
+    share->count = rlr_member_local(&state->member, &group->member, key, limit,
+                                    get_time().floor_ms);
+    if (share->count == 0) {
         left_ms = rlr_member_local_wait(&state->member, &group->member, key,
                                         limit, now_ms);
         *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
@@ -310,14 +300,14 @@ static rlr_ledger_state_t *lock_share(uint32_t *share, uint32_t *wait_ms,
     return state;
 }
 
-uint32_t rlr_group_begin_share(const rlr_group_t *group,
-                               const unsigned char *key, rlr_limit_t limit,
-                               uint32_t *wait_ms)
+rlr_limit_t rlr_group_begin_share(const rlr_group_t *group,
+                                  const unsigned char *key, rlr_limit_t limit,
+                                  uint32_t *wait_ms)
 {
-    uint32_t share;
+    rlr_limit_t share;
     rlr_ledger_state_t *state = lock_share(&share, wait_ms, group, key, limit);
 
-    if (share > 0) {
+    if (share.count > 0) {
         /* Before the admission: this process may die after it. */
         rlr_member_use(&state->member, limit.interval_sec, get_time().ceil_ms);
     }
@@ -327,11 +317,11 @@ uint32_t rlr_group_begin_share(const rlr_group_t *group,
     return share;
 }
 
-uint32_t rlr_group_peek_share(const rlr_group_t *group,
-                              const unsigned char *key, rlr_limit_t limit,
-                              uint32_t *wait_ms)
+rlr_limit_t rlr_group_peek_share(const rlr_group_t *group,
+                                 const unsigned char *key, rlr_limit_t limit,
+                                 uint32_t *wait_ms)
 {
-    uint32_t share;
+    rlr_limit_t share;
 
     if (lock_share(&share, wait_ms, group, key, limit) != NULL) {
         rlr_group_end_share(group, key);

@@ -6,7 +6,7 @@
 #include <apr_pools.h>
 
 #include "../group/ledger.h"
-#include "connection.h"
+#include "address.h"
 #include "queue.h"
 
 /* RateLimitStoreFailure */
@@ -40,6 +40,10 @@ typedef struct rlr_group_t {
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
                     const rlr_ledger_t *ledger, const char *name);
 
+/* The longest name of a row, and identity. */
+#define RLR_GROUP_ROW_MAX      255
+#define RLR_GROUP_IDENTITY_MAX 512
+
 /* Returns the key by which all hosts know an identity of a row. */
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length);
@@ -49,8 +53,8 @@ bool rlr_group_is_away(const rlr_group_t *group);
 
 /* Requests one admission for a client, of which `client` is a hash; *first: the
  * first refusal of the key in an interval, to be logged. May wait for the
- * store. After RLR_STATS_DECIDED: there is no decision by the store or a lease.
- */
+ * store. Unless rlr_stats_is_decided() there is no decision by the store or a
+ * lease. */
 rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
                                     const unsigned char *key, rlr_limit_t limit,
                                     uint32_t client,
@@ -71,21 +75,21 @@ bool rlr_group_is_starting(const rlr_group_t *group,
                            uint64_t *left_ms);
 
 /*
- * Begins a decision by the host's own share, after no decision. Returns the
- * share, to be counted in intervals of rlr_period_local_sec(); 0: none, and
- * nothing has begun, and *wait_ms is how long until it may be otherwise. The
- * caller ends it, without waiting in between: no call is sent to the store for
- * the key's partition until then.
+ * Begins a decision by the host's own share, after no decision. Returns it as a
+ * limit; count 0: none, and nothing has begun, and *wait_ms is how long until
+ * it may be otherwise. The caller ends it: until then no call is sent to the
+ * store for the key's partition, and other decisions of the partition wait, for
+ * a second at most.
  */
-uint32_t rlr_group_begin_share(const rlr_group_t *group,
-                               const unsigned char *key, rlr_limit_t limit,
-                               uint32_t *wait_ms);
+rlr_limit_t rlr_group_begin_share(const rlr_group_t *group,
+                                  const unsigned char *key, rlr_limit_t limit,
+                                  uint32_t *wait_ms);
 void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key);
 
 /* Returns the same without beginning anything. */
-uint32_t rlr_group_peek_share(const rlr_group_t *group,
-                              const unsigned char *key, rlr_limit_t limit,
-                              uint32_t *wait_ms);
+rlr_limit_t rlr_group_peek_share(const rlr_group_t *group,
+                                 const unsigned char *key, rlr_limit_t limit,
+                                 uint32_t *wait_ms);
 
 /* Removes all admissions of the key, at all hosts within a second; false: the
  * store did not reply. */

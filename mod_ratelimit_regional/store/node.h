@@ -12,13 +12,6 @@
 #include "tls.h"
 #include "wire.h"
 
-typedef struct rlr_connection_config_t {
-    rlr_address_t address;
-    const char *user;     /* or NULL */
-    const char *password; /* or NULL */
-    rlr_tls_t *tls;       /* where the address has TLS */
-} rlr_connection_config_t;
-
 typedef struct rlr_node_t {
     const rlr_connection_config_t *config;
     rlr_server_address_t at;

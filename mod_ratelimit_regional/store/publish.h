@@ -3,6 +3,7 @@
 #ifndef RLR_PUBLISH_H
 #define RLR_PUBLISH_H
 
+#include "connection.h"
 #include "group.h"
 
 /* The numbers that hosts have in it are those of their rules. */

@@ -124,7 +124,7 @@ apr_status_t rlr_tls_make(rlr_tls_t **tls, const rlr_tls_files_t *files,
     return APR_ENOTIMPL;
 }
 
-const char *rlr_tls_start(const rlr_tls_t *tls, redisContext *context,
+const char *rlr_tls_start(const rlr_tls_t *tls, struct redisContext *context,
                           const char *host)
 {
     return "this build has no TLS";

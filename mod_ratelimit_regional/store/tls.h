@@ -7,7 +7,10 @@
 
 #include <apr_errno.h>
 #include <apr_pools.h>
-#include <hiredis/hiredis.h>
+
+#include "address.h"
+
+struct redisContext; /* of hiredis */
 
 typedef struct rlr_tls_files_t {
     const char *ca;          /* NULL: those of the system */
@@ -16,8 +19,6 @@ typedef struct rlr_tls_files_t {
     const char *name; /* of the server; NULL: the host of the address */
 } rlr_tls_files_t;
 
-typedef struct rlr_tls_t rlr_tls_t;
-
 /* Reads the files into *tls, in pool. Returns APR_EINVAL with "expected ...,
  * got ..." in *problem, and APR_ENOTIMPL if this build has no TLS. */
 apr_status_t rlr_tls_make(rlr_tls_t **tls, const rlr_tls_files_t *files,
@@ -25,7 +26,7 @@ apr_status_t rlr_tls_make(rlr_tls_t **tls, const rlr_tls_files_t *files,
 
 /* Begins TLS on a connection to the host; verification is part of it. Returns
  * NULL or the error, which is valid as long as the context. */
-const char *rlr_tls_start(const rlr_tls_t *tls, redisContext *context,
+const char *rlr_tls_start(const rlr_tls_t *tls, struct redisContext *context,
                           const char *host);
 
 #endif
