@@ -287,16 +287,16 @@ const refuse = { dumpsTyped: () => { throw new TypeError('no'); } };
 const records = new Records({ send() {}, post() {}, request() { throw new Error('asked'); } }, refuse,
     { thread_id: 't', checkpoint: {} }, false);
 const [first, second] = ['0199a0b4-0000-7000-8000-000000000001', '0199a0b4-0000-7000-8000-000000000002'];
-const later = records.waitForPut('', second);
+const later = records.known.waitForPut('', second);
 const config = { configurable: { thread_id: 't' } };
 await records.put(config, { id: first, channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
-console.log([await records.waitForPut('', first), await later].join(' '));
+console.log([await records.known.waitForPut('', first), await later].join(' '));
 // One whose line is too long, while puts wait for their commit.
 const wire = { write() {}, post() {} };
 const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000, blob_part: 400 });
 const encode = { dumpsTyped: async () => ['json', new TextEncoder().encode('1')] };
 const waits = new Records(output, encode, { thread_id: 't' }, true);
-const told = waits.waitForPut('', first);
+const told = waits.known.waitForPut('', first);
 await waits.put(config, { id: first, channel_values: {} }, { text: 'x'.repeat(1000) }, {}).catch(() => {});
 console.log(await told);
 // Ids of a long run.
@@ -330,6 +330,20 @@ for (const id of ['1', '0199a0b4-0000-7000-8000-00000000000g']) {
         console.log(await call().catch((error) => error.name));
     }
 }
+// The list of a checkpoint that the configuration names.
+const requests = [];
+const tuple = { ns: '', checkpoint_id: first, parent: null, metadata: { step: 1, of: { a: 1 } }, checkpoint: { v: 4, channel_versions: {} } };
+const stored = new Records({ send() {}, post() {}, async request(op) {
+    requests.push(op);
+    return { result: op === 'checkpoint.get' ? { tuple } : { tuples: [tuple], next: null }, cursor: null };
+} }, refuse, { thread_id: 't', checkpoint: {} }, false);
+for (const options of [{}, { filter: { of: { a: 1 } } }, { filter: { step: 2 } }, { limit: 0 }, { before: position }]) {
+    let count = 0;
+    for await (const { metadata } of stored.list(position, options)) {
+        count += metadata.step;
+    }
+    console.log(`\${count} \${requests.splice(0).join()}`);
+}
 END
 open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
 my @told = <$node>;
@@ -339,6 +353,8 @@ is splice(@told, 2, 1), "true false false true true\n", 'records: of a long run 
 is join('', @told[ 2 .. 6 ]), "ValueError\n" x 5, 'records: an invalid id of a task or a checkpoint is an error of the node';
 is $told[7], "true\n", 'records: a channel may be called valueOf';
 is $told[8], "true\n", 'records: U+0000 is replaced in a filter';
+is join('', splice @told, 15), "1 checkpoint.get\n1 checkpoint.get\n0 checkpoint.get\n0 \n0 \n",
+    'records: a list with a checkpoint_id reads that one only';
 is join('', @told[ 9 .. $#told ]), "ValueError\n" x 6, 'records: a checkpoint_id that is not a UUID is an error of the node';
 close $node or diag "node ended with $?";
 

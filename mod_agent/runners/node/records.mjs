@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of one run, saved and read back: the library's checkpoints and the
 // writes of its tasks. saver.mjs calls it.
+import { isDeepStrictEqual } from 'node:util';
 import { Blobs } from './blobs.mjs';
 import { takeCached } from './cache.mjs';
 import { checkFormat } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './jsontext.mjs';
-import { keepNewest, Recent } from './recent.mjs';
+import { Known } from './known.mjs';
+import { keepNewest } from './recent.mjs';
 import { addWrite, byTask, difference, isEqual, join, parsed } from './references.mjs';
 import { cleanText, cutText } from './text.mjs';
 
@@ -26,7 +28,6 @@ const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const DELTA_CHANNELS_MAX = 64;
 const DELTA_BYTES_MAX = 3800;
-const CHECKPOINTS_MAX = 65536;
 
 export class Records {
     #output;
@@ -41,15 +42,8 @@ export class Records {
     #commit;
     // ns -> {id, references: name -> reference} of its last checkpoint.
     #last = new Map();
-    // Ids of checkpoints that were put. The stream delivers them soon after.
-    #made = new Recent(CHECKPOINTS_MAX);
-    // Ids of checkpoints that were read; and the same with their steps.
-    #read = new Recent(CHECKPOINTS_MAX);
-    #readSteps = new Recent(CHECKPOINTS_MAX);
-    // id -> {ns, resolve}: callers of waitForPut() that wait for the put of a checkpoint.
-    #waiting = new Map();
-    // Namespaces in which a put has failed: no other put follows there.
-    #failed = new Set();
+    // Which checkpoints were read and put.
+    known;
     // The values of the root checkpoint that was put last.
     #state;
     // The tuple of the thread's head, until the library asks for it.
@@ -58,10 +52,6 @@ export class Records {
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
     afterPut = () => {};
-    // ns -> {id, parent, step, source} of the checkpoint that was put last: of the root graph, with durability `exit` of each.
-    #lastPuts = new Map();
-    // The same of each root checkpoint that was put and not shown yet: the graph's own code may have put it.
-    #unshown = new Map();
     // Whether a node has ended, which is not to be executed again.
     hasResults = false;
 
@@ -74,6 +64,7 @@ export class Records {
         this.#threadId = message.thread_id;
         this.#message = message;
         this.#isSync = isSync;
+        this.known = new Known(message.durability === 'exit');
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
@@ -111,7 +102,7 @@ export class Records {
         try {
             result = await this.#put(config, checkpoint, metadata, newVersions);
         } catch (error) {
-            this.#failPuts(config.configurable?.checkpoint_ns ?? '');
+            this.known.failPuts(config.configurable?.checkpoint_ns ?? '');
             throw error;
         }
         await this.afterPut(config, checkpoint);
@@ -124,7 +115,7 @@ export class Records {
         const parent = config.configurable.checkpoint_id ?? null;
         const place = { configurable: { ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
         // With durability `exit` an older library puts once more what it has not gone on from.
-        if (this.#message.durability === 'exit' && this.#read.has(checkpoint.id)) {
+        if (this.#message.durability === 'exit' && this.known.hasRead(checkpoint.id)) {
             return place;
         }
         const committed = await this.#inTurn(async () => {
@@ -139,14 +130,8 @@ export class Records {
             const { committed: commit } = this.#isSync ? await this.#output.sendAcknowledged('put', members)
                 : { committed: this.#output.send('put', members) };
             this.#remember(ns, checkpoint.id, references);
-            this.#made.add(checkpoint.id);
-            this.#waiting.get(checkpoint.id)?.resolve(true);
-            this.#waiting.delete(checkpoint.id);
-            if (ns === '' || this.#message.durability === 'exit') {
-                this.#lastPuts.set(ns, { id: checkpoint.id, parent, step: metadata?.step, source: metadata?.source });
-            }
+            this.known.addPut(ns, { id: checkpoint.id, parent, step: metadata?.step, source: metadata?.source });
             if (ns === '') {
-                this.#unshown.set(checkpoint.id, { id: checkpoint.id, parent });
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
@@ -159,16 +144,6 @@ export class Records {
         return place;
     }
 
-    #failPuts(ns) {
-        this.#failed.add(ns);
-        for (const [id, waiting] of this.#waiting) {
-            if (waiting.ns === ns) {
-                this.#waiting.delete(id);
-                waiting.resolve(false);
-            }
-        }
-    }
-
     // With durability `sync`: resolves when all that was put is committed.
     async committed() {
         if (this.#isSync) {
@@ -177,50 +152,10 @@ export class Records {
         }
     }
 
-    // {id, parent, step} of the checkpoint that was put last; undefined before it.
-    lastPut(ns) {
-        return this.#lastPuts.get(ns);
-    }
-
-    // Whether a root checkpoint was put and not shown.
-    isUnshown(id) {
-        return this.#unshown.has(id);
-    }
-
-    // {id, parent} of the root checkpoints before `until` that were put and not shown, in order.
-    unshown(until) {
-        return [...this.#unshown.keys()].filter((id) => until === undefined || id < until).sort().map((id) => this.#unshown.get(id));
-    }
-
-    noteShown(id) {
-        this.#unshown.delete(id);
-    }
-
-    // Whether what the library shows is a checkpoint that was read. With durability `exit`
-    // it shows later steps with the same id.
-    wasRead(id, step) {
-        return this.#readSteps.has(`${id} ${step}`);
-    }
-
-    // Whether the run puts the checkpoint; resolves when it has, or when a put of the
-    // namespace fails. With durability `exit` the library puts at the end only, and
-    // shows earlier steps with another id.
-    async waitForPut(ns, id) {
-        if (id === undefined || this.#made.has(id)) {
-            return id !== undefined;
-        }
-        if (this.#read.has(id) || this.#failed.has(ns) || this.#message.durability === 'exit') {
-            return false;
-        }
-        return new Promise((resolve) => {
-            this.#waiting.set(id, { ns, resolve });
-        });
-    }
-
     // The run is over: no put follows. isKept: no code of the run still executes, so that its
     // values may be kept for the next run of the thread.
     close(isKept) {
-        this.#waiting.forEach(({ resolve }) => resolve(false));
+        this.known.close();
         if (isKept && this.#state) {
             this.#blobs.keep(this.#threadId, this.#state);
         }
@@ -266,7 +201,7 @@ export class Records {
             throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${TASK_ID_MAX} characters`);
         }
         await this.#inTurn(async () => {
-            this.hasResults ||= ns !== '' || this.#lastPuts.get('')?.source !== 'input';
+            this.hasResults ||= ns !== '' || this.known.lastPut('')?.source !== 'input';
             const rows = [];
             for (const [index, [channel, value]] of writes.entries()) {
                 checkChannel(channel);
@@ -317,12 +252,12 @@ export class Records {
     // Whether the thread can have no checkpoint of the namespace: its task is one
     // of a checkpoint of this run, or the thread had none before.
     #isNew(ns, config) {
-        if (this.#last.has(ns) || (ns === '' && this.#lastPuts.has(''))) {
+        if (this.#last.has(ns) || (ns === '' && this.known.lastPut(''))) {
             return false;
         }
         const root = config.configurable.checkpoint_map?.[''];
         return !this.#message.checkpoint
-            || (root !== undefined && this.#made.has(root) && ns.split('|').at(-1).includes(':'));
+            || (root !== undefined && this.known.hasPut(root) && ns.split('|').at(-1).includes(':'));
     }
 
     // A checkpoint as the parts of its reply: {tuple, channels, writes}, or undefined.
@@ -353,10 +288,7 @@ export class Records {
         const loaded = await this.#blobs.load(references);
         const values = Object.fromEntries(names.map((name, i) => [name, loaded[i]]));
         const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
-        if (!this.#made.has(tuple.checkpoint_id)) {
-            this.#read.add(tuple.checkpoint_id);
-            this.#readSteps.add(`${tuple.checkpoint_id} ${tuple.metadata?.step}`);
-        }
+        this.known.addRead(tuple.checkpoint_id, tuple.metadata?.step);
         if (!this.#last.has(tuple.ns)) {
             this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
@@ -394,29 +326,41 @@ export class Records {
     async* list(config, options = {}) {
         const { before, filter, limit } = options;
         const { checkpoint_ns: ns, checkpoint_id: id } = config.configurable ?? {};
-        checkId(before?.configurable?.checkpoint_id);
+        const beforeId = before?.configurable?.checkpoint_id;
+        checkId(beforeId);
         if (config.configurable?.thread_id !== undefined) {
             this.#namespaceOf(config);
         }
         await this.#turn;
+        if (id) {
+            yield* this.#listOne(config, { beforeId, filter, limit });
+            return;
+        }
         let left = limit ?? Infinity;
         let after = null;
         do {
-            const args = { ns: ns ?? null, before: before?.configurable?.checkpoint_id ?? null, after,
-                filter: filter ? render(filter) : null, limit: Number.isFinite(left) && !id ? left : null };
+            const args = { ns: ns ?? null, before: beforeId ?? null, after,
+                filter: filter ? render(filter) : null, limit: Number.isFinite(left) ? left : null };
             const { result } = left > 0 ? await this.#output.request('checkpoint.list', args)
                 : { result: { tuples: [], next: null } };
             for (const tuple of result.tuples) {
-                if (left > 0 && (!id || id === tuple.checkpoint_id)) {
-                    const raw = await this.#get(tuple.ns, tuple.checkpoint_id);
-                    if (raw) {
-                        left -= 1;
-                        yield await this.#build(raw);
-                    }
+                const raw = left > 0 ? await this.#get(tuple.ns, tuple.checkpoint_id) : undefined;
+                if (raw) {
+                    left -= 1;
+                    yield await this.#build(raw);
                 }
             }
             after = result.next;
         } while (after !== null && left > 0);
+    }
+
+    // The checkpoint that the configuration names, if the list has it.
+    async* #listOne(config, { beforeId, filter, limit }) {
+        const isListed = limit !== 0 && (!beforeId || config.configurable.checkpoint_id < beforeId);
+        const found = isListed ? await this.getTuple(config) : undefined;
+        if (found && hasMembers(found.metadata, filter ? render(filter) : {})) {
+            yield found;
+        }
     }
 
     // channel -> {writes, seed?}: what the library's getDeltaChannelHistory returns.
@@ -455,6 +399,11 @@ export class Records {
             cursor = reply.cursor;
         } while (cursor !== null);
     }
+}
+
+// Compares the metadata of one checkpoint as checkpoint.list does.
+function hasMembers(metadata, members) {
+    return Object.entries(members).every(([name, value]) => isDeepStrictEqual(metadata?.[name], value));
 }
 
 // The id may be one that the graph's own code has made.

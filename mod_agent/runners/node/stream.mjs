@@ -154,7 +154,7 @@ export class Stream {
             return;
         }
         const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
-        const wasRead = this.#run.records.wasRead(id, payload.metadata?.step);
+        const wasRead = this.#run.records.known.wasRead(id, payload.metadata?.step);
         if (this.#run.message.durability === 'exit') {
             this.#current.delete(namespace.join('|'));
             if (ns !== '' && !wasRead) {
@@ -165,7 +165,7 @@ export class Stream {
                 this.#checkpoints.remember(id, payload.values);
             }
             this.#current.set(namespace.join('|'), { ns, id });
-        } else if (this.#run.records.isUnshown(id) || await this.#run.records.waitForPut(ns, id)) {
+        } else if (this.#run.records.known.isUnshown(id) || await this.#run.records.known.waitForPut(ns, id)) {
             const wait = this.#showCheckpoint(ns, id, payload);
             if (wait) {
                 await wait;
@@ -189,15 +189,15 @@ export class Stream {
 
     // Sends a checkpoint of the run, after those before it that the library has not streamed.
     #showCheckpoint(ns, id, { parentConfig, values, next, tasks, metadata }) {
-        if (ns === '' && !this.#run.records.isUnshown(id)) {
+        if (ns === '' && !this.#run.records.known.isUnshown(id)) {
             return undefined;
         }
         const send = () => this.#checkpoints.send({
             ns, id, parent: parentConfig?.configurable?.checkpoint_id ?? null, values, next, tasks, metadata });
-        if (ns === '' && this.#run.records.unshown(id).length > 0) {
+        if (ns === '' && this.#run.records.known.unshown(id).length > 0) {
             return this.#sendUnshown(id).then(send);
         }
-        this.#run.records.noteShown(id);
+        this.#run.records.known.noteShown(id);
         return send();
     }
 
@@ -262,7 +262,7 @@ export class Stream {
     }
 
     async #sendHead() {
-        const head = this.#run.records.lastPut('');
+        const head = this.#run.records.known.lastPut('');
         if (head && head.id !== this.#checkpoints.lastId('')) {
             await this.#sendUnshown(head.id);
             await this.#sendPut(head);
@@ -274,10 +274,10 @@ export class Stream {
     // the last one, from which the next run goes on. The caller sends `until` itself.
     // Each is tried once: one that was left out may not follow a later one, which is the thread's state.
     async #sendUnshown(until) {
-        const puts = this.#run.records.unshown(until);
+        const puts = this.#run.records.known.unshown(until);
         const errors = [];
         for (const put of puts) {
-            this.#run.records.noteShown(put.id);
+            this.#run.records.known.noteShown(put.id);
             if (!this.#run.isLate || (until === undefined && put === puts.at(-1))) {
                 await this.#sendPut(put).catch((error) => {
                     this.#run.noteFailure(error);
@@ -286,7 +286,7 @@ export class Stream {
             }
         }
         if (until !== undefined) {
-            this.#run.records.noteShown(until);
+            this.#run.records.known.noteShown(until);
         }
         if (errors.length > 0) {
             throw errors[0];
@@ -306,7 +306,7 @@ export class Stream {
     // Sends the checkpoints of subgraphs that were put at their end.
     async #sendHeld() {
         for (const { ns, payload, ends } of this.#held.take()) {
-            const put = this.#run.records.lastPut(ns);
+            const put = this.#run.records.known.lastPut(ns);
             if (put?.step === payload.metadata.step) {
                 await this.#checkpoints.send({
                     ns, id: put.id, parent: put.parent, values: payload.values, next: payload.next,

@@ -13,9 +13,10 @@ from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs
+from .known import Known
 from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
-from .recent import Recent, keep_newest
+from .recent import keep_newest
 from .references import Reference, decode, digests_of, join
 from .text import cut_text
 from .unchanged import Change, Snapshot
@@ -23,8 +24,6 @@ from .unchanged import Change, Snapshot
 Channels = dict[str, Reference]
 OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change | None]], None]
 
-# Checkpoints that were put, and those that were read, of which a run knows.
-CHECKPOINTS_MAX = 65_536
 # The most channels of one checkpoint.delta request.
 DELTA_CHANNELS_MAX = 64
 # The longest task_path; it contains the name of the node, and only orders writes.
@@ -95,19 +94,11 @@ class Records:
         self.head = head
         # Of each namespace the channels of the last checkpoint that was put or read.
         self._last: dict[str, tuple[str, Channels]] = {}
-        # The stream comes to them soon after.
-        self._put: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
-        self._has_put_any = False
+        # Which checkpoints were read and put.
+        self.known = Known()
         # The only task of the root graph's step, if no other code executes until the next checkpoint; whether it has written.
         self._lone_task: str | None = None
         self._has_written = False
-        # Checkpoints of the root graph that were put and not shown yet; the graph's own code may have put them.
-        self._unshown: set[str] = set()
-        self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
-        # Those who wait for a put of a namespace: the checkpoint, and what they wait on.
-        self._waiting: list[tuple[str, str, asyncio.Future[None]]] = []
-        # Namespaces in which a put has failed: no other put follows there.
-        self._failed: set[str] = set()
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
         self._first: tuple[Stored, bool] | None = None
         # Bounds those of the checkpoints; set by the run.
@@ -143,7 +134,7 @@ class Records:
                        ("parent", jsontext.dumps(parent)), ("checkpoint", jsontext.dumps(checkpoint)),
                        ("metadata", jsontext.dumps(metadata, lenient=True)), ("channels", jsontext.members(texts))]
         except BaseException:
-            self._fail_put(ns)
+            self.known.fail_puts(ns)
             raise
         await self._send_put(ns, checkpoint_id, members, channels)
 
@@ -166,21 +157,13 @@ class Records:
             if is_sent and isinstance(error, asyncio.CancelledError):
                 self._add_put(ns, checkpoint_id, channels)
             else:
-                self._fail_put(ns)
+                self.known.fail_puts(ns)
             raise
         self._add_put(ns, checkpoint_id, channels)
 
-    def _fail_put(self, ns: str) -> None:
-        self._failed.add(ns)
-        self._notify()
-
     def _add_put(self, ns: str, checkpoint_id: str, channels: Channels) -> None:
         self._keep(ns, checkpoint_id, channels)
-        self._put.add((ns, checkpoint_id))
-        self._has_put_any = True
-        if ns == "":
-            self._unshown.add(checkpoint_id)
-        self._notify()
+        self.known.add_put(ns, checkpoint_id)
 
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
                          writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
@@ -207,38 +190,6 @@ class Records:
         self._has_written = False
         self._lone_task = tasks[0]["id"] if may_wait and len(tasks) == 1 else None
 
-    def _is_settled(self, ns: str, checkpoint_id: str) -> bool:
-        return ns in self._failed or (ns, checkpoint_id) in self._put
-
-    def _notify(self) -> None:
-        for ns, checkpoint_id, future in self._waiting:
-            if self._is_settled(ns, checkpoint_id) and not future.done():
-                future.set_result(None)
-
-    def has_put(self, ns: str, checkpoint_id: str) -> bool:
-        return (ns, checkpoint_id) in self._put
-
-    def unshown(self, until: str | None = None) -> list[str]:
-        """The root checkpoints that were not shown, in their order; only those before `until`."""
-        return sorted(name for name in self._unshown if until is None or name < until)
-
-    def note_shown(self, checkpoint_id: str) -> None:
-        self._unshown.discard(checkpoint_id)
-
-    def was_read(self, ns: str, checkpoint_id: str) -> bool:
-        """Whether the run has read the checkpoint, which an earlier run put."""
-        return (ns, checkpoint_id) in self._read and (ns, checkpoint_id) not in self._put
-
-    async def wait_for_put(self, ns: str, checkpoint_id: str) -> None:
-        """Returns when the checkpoint was put, or when one of its namespace could not be."""
-        if not self._is_settled(ns, checkpoint_id):
-            entry = (ns, checkpoint_id, asyncio.get_running_loop().create_future())
-            self._waiting.append(entry)
-            try:
-                await entry[2]
-            finally:
-                self._waiting.remove(entry)
-
     # --- Reading -------------------------------------------------------------
 
     async def find_start(self, checkpoint_id: str, ns: str = "") -> bool:
@@ -252,11 +203,11 @@ class Records:
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None
-        if first is not None and ns == first[0].tuple["ns"] and not self._has_put_any:
+        if first is not None and ns == first[0].tuple["ns"] and not self.known.has_put_any:
             stored, is_last = first
             if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
                 return stored
-        if self._is_new_thread and not self._has_put_any and checkpoint_id is None:
+        if self._is_new_thread and not self.known.has_put_any and checkpoint_id is None:
             return None
         check_id(checkpoint_id)
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
@@ -290,12 +241,12 @@ class Records:
 
     def _remember(self, stored: Stored, values: dict[str, Any], channels: Channels) -> None:
         ns, checkpoint_id = stored.tuple["ns"], stored.tuple["checkpoint_id"]
-        self._read.add((ns, checkpoint_id))
+        self.known.add_read(ns, checkpoint_id)
         last = self._last.get(ns)
         # For a checkpoint that this run has put the graph's own objects are kept, not the decoded copies.
         if last is None or last[0] != checkpoint_id:
             self._keep(ns, checkpoint_id, channels)
-        if ns == "" and checkpoint_id == self.head and not self._has_put_any:
+        if ns == "" and checkpoint_id == self.head and not self.known.has_put_any:
             self.head_values |= {name: channels[name].snapshot or Snapshot(value) for name, value in values.items()}
 
     def _keep(self, ns: str, checkpoint_id: str, channels: Channels) -> None:

@@ -135,16 +135,16 @@ class Run(Job):
         """Sends root checkpoints before `until` that the library does not stream: those that a node has put, as by
         `graph.aupdate_state()`; in old versions also the one at which a breakpoint after a node stops. The caller
         sends `until` itself."""
-        for checkpoint_id in self.records.unshown(until):
+        for checkpoint_id in self.records.known.unshown(until):
             await self._show(checkpoint_id)
         if until is not None:
-            self.records.note_shown(until)
+            self.records.known.note_shown(until)
 
     async def _show(self, checkpoint_id: str) -> None:
         self._stream.send_values()
         state = await self._read_state(checkpoint_id)
         # Not before: a cancel may come while it is read. A state that no line can have is not tried again.
-        self.records.note_shown(checkpoint_id)
+        self.records.known.note_shown(checkpoint_id)
         self.checkpoints.send(state, "")
 
     async def _show_last(self) -> None:
@@ -156,7 +156,7 @@ class Run(Job):
 
     async def _show_newest(self) -> None:
         self._complete()
-        for checkpoint_id in self.records.unshown()[-1:]:
+        for checkpoint_id in self.records.known.unshown()[-1:]:
             await self._show(checkpoint_id)
 
     async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
@@ -230,7 +230,7 @@ class Run(Job):
     async def _take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any]) -> None:
         name, checkpoint_id = "|".join(ns), configurable_of(payload["config"])["checkpoint_id"]
         is_sent = False
-        if self.records.was_read(name, checkpoint_id):
+        if self.records.known.was_read(name, checkpoint_id):
             self.checkpoints.remember(payload, name)
             # The run was started from it, and nothing has changed it.
             is_sent = not ns and checkpoint_id == self.head and not (self.message.get("command") or {}).get("update")
@@ -238,8 +238,8 @@ class Run(Job):
         elif self._is_exit:
             self._held.show(name, payload)
         else:
-            await self.records.wait_for_put(name, checkpoint_id)
-            if self.records.has_put(name, checkpoint_id):
+            await self.records.known.wait_for_put(name, checkpoint_id)
+            if self.records.known.has_put(name, checkpoint_id):
                 if not ns:
                     await self._show_unshown(checkpoint_id)
                 self.checkpoints.send(payload, name)
@@ -260,7 +260,7 @@ class Run(Job):
         self._stream.flush_messages()
         for ns, payload, ends in self._held.take():
             checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
-            if self.records.has_put(ns, checkpoint_id):
+            if self.records.known.has_put(ns, checkpoint_id):
                 self.checkpoints.send(payload, ns)
                 for result in ends:
                     self.checkpoints.send_task(ns, checkpoint_id, result)

@@ -68,13 +68,13 @@ class Saver(BaseCheckpointSaver[str]):
                     before: Config | None = None, limit: int | None = None) -> AsyncIterator[CheckpointTuple]:
         records = self._find(config)
         configurable = (config or {}).get("configurable", {})
-        only = configurable.get("checkpoint_id")
-        if only is not None:
-            found = await self.aget_tuple(config)
-            if found is not None and limit != 0 and has_members(found.metadata, filter or {}):
+        before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
+        if (only := configurable.get("checkpoint_id")) is not None:
+            is_listed = limit != 0 and (before_id is None or only < before_id)
+            found = await self.aget_tuple(config) if is_listed else None
+            if found is not None and has_members(found.metadata, filter or {}):
                 yield found
             return
-        before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         async for stored in records.list(configurable.get("checkpoint_ns"), before_id, filter, limit):
             yield await self._tuple(records, configurable["thread_id"], stored)
 
