@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's stream of a run as checkpoints, reports about tasks, and
-// events of the modes that clients requested.
+// The library's stream of a run as events of the modes that clients requested. Its checkpoints
+// and the ends of its tasks go to states.mjs first: events refer to their values.
 import { checkpointOf } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
-import { Held } from './held.mjs';
 import { isObject, render } from './jsontext.mjs';
 import { Messages } from './messages.mjs';
 import { Metadata } from './metadata.mjs';
+import { States } from './states.mjs';
 
 const NAME_BYTES_MAX = 4096;
 const BAD_NAME = /["\\\p{Cc}\p{Cs}\u2028\u2029]|^ | $/u;
@@ -73,16 +73,13 @@ export class Stream {
     #modes;
     #subgraphs;
     #checkpoints;
+    #states;
     #messages;
     #metadata;
     // Values of the root graph whose checkpoint did not come yet.
     #values;
-    // ns -> id of the checkpoint whose tasks execute.
-    #current = new Map();
     // Subgraphs that have begun and not ended.
     #open = new Set();
-    // With durability `exit`; else empty.
-    #held = new Held();
     // The data of the event `command`.
     #command;
 
@@ -93,6 +90,7 @@ export class Stream {
         this.#modes = new Set(run.message.stream_modes);
         this.#subgraphs = run.message.stream_subgraphs === true;
         this.#checkpoints = run.checkpoints;
+        this.#states = new States(run);
         this.#metadata = new Metadata(run.configurable(), run.metadata());
         this.#messages = new Messages((name, namespace, data) => this.emit(name, namespace, data));
     }
@@ -153,28 +151,7 @@ export class Stream {
         if (!payload || !('values' in payload) || !Array.isArray(payload.tasks)) {
             return;
         }
-        const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
-        const wasRead = this.#run.records.known.wasRead(id, payload.metadata?.step);
-        if (this.#run.message.durability === 'exit') {
-            this.#current.delete(namespace.join('|'));
-            if (ns !== '' && !wasRead) {
-                this.#held.show(namespace, ns, payload);
-            }
-        } else if (id === this.#checkpoints.lastId(ns)) {
-            if (ns === '' && this.#isUntouched(id)) {
-                this.#checkpoints.remember(id, payload.values);
-            }
-            this.#current.set(namespace.join('|'), { ns, id });
-        } else if (this.#run.records.known.isUnshown(id) || await this.#run.records.known.waitForPut(ns, id)) {
-            const wait = this.#showCheckpoint(ns, id, payload);
-            if (wait) {
-                await wait;
-            }
-            this.#current.set(namespace.join('|'), { ns, id });
-        }
-        if (wasRead) {
-            this.#current.set(namespace.join('|'), { ns, id });
-        }
+        await this.#states.take(namespace, payload);
         if (namespace.length === 0 && this.#values) {
             await this.#sendValues(payload.values);
         }
@@ -182,31 +159,10 @@ export class Stream {
             return;
         }
         const data = checkpointEvent(payload);
+        const id = payload.config?.configurable?.checkpoint_id;
         await (this.#isReferable(namespace, id, payload.values, payload.values)
             ? this.emit('checkpoints', namespace, { ...data, values: null }, { checkpoint_id: id, path: ['values'] })
             : this.emit('checkpoints', namespace, data));
-    }
-
-    // Sends a checkpoint of the run, after those before it that the library has not streamed.
-    #showCheckpoint(ns, id, { parentConfig, values, next, tasks, metadata }) {
-        if (ns === '' && !this.#run.records.known.isUnshown(id)) {
-            return undefined;
-        }
-        const send = () => this.#checkpoints.send({
-            ns, id, parent: parentConfig?.configurable?.checkpoint_id ?? null, values, next, tasks, metadata });
-        if (ns === '' && this.#run.records.known.unshown(id).length > 0) {
-            return this.#sendUnshown(id).then(send);
-        }
-        this.#run.records.known.noteShown(id);
-        return send();
-    }
-
-    // Whether a checkpoint is the one from which the run started, as it was saved: without
-    // the updates of a command.
-    #isUntouched(id) {
-        const { loaded } = this.#run.records;
-        const { command } = this.#run.message;
-        return loaded?.id === id && loaded.isComplete && !command?.update && !command?.goto;
     }
 
     // sent: the values object of the checkpoint that was sent just now, if any. If it is the
@@ -218,7 +174,7 @@ export class Stream {
 
     async #takeUpdates(namespace, payload) {
         if (namespace.length === 0 && payload && '__interrupt__' in payload) {
-            await this.ensureHead();
+            await this.#states.ensureHead();
         }
         await this.emit('updates', namespace, payload);
     }
@@ -235,7 +191,7 @@ export class Stream {
     }
 
     async #sendInterrupt(payload) {
-        await this.ensureHead();
+        await this.#states.ensureHead();
         const id = this.#checkpoints.lastId('');
         const reference = id === undefined ? {} : { checkpoint_id: id, path: [] };
         await this.emit('values', [], { __interrupt__: payload.__interrupt__ }, reference);
@@ -245,7 +201,7 @@ export class Stream {
         const values = this.#values;
         this.#values = undefined;
         if (!this.#isReferable([], this.#checkpoints.lastId(''), values, sent)) {
-            await this.ensureHead();
+            await this.#states.ensureHead();
         }
         const id = this.#checkpoints.lastId('');
         await (this.#isReferable([], id, values, sent)
@@ -253,80 +209,14 @@ export class Stream {
             : this.emit('values', [], values));
     }
 
-    // Sends the root checkpoint that was put last, if the library did not stream it,
-    // as after a breakpoint. With durability `exit` the last one is put at the end.
-    async ensureHead() {
-        if (this.#run.message.durability !== 'exit') {
-            await this.#sendHead();
-        }
-    }
-
-    async #sendHead() {
-        const head = this.#run.records.known.lastPut('');
-        if (head && head.id !== this.#checkpoints.lastId('')) {
-            await this.#sendUnshown(head.id);
-            await this.#sendPut(head);
-        }
-    }
-
-    // Sends the root checkpoints, only those before `until`, that the library does not stream: those
-    // that a node has put, as by `graph.updateState()`. When a cancelled run has no more time only
-    // the last one, from which the next run goes on. The caller sends `until` itself.
-    // Each is tried once: one that was left out may not follow a later one, which is the thread's state.
-    async #sendUnshown(until) {
-        const puts = this.#run.records.known.unshown(until);
-        const errors = [];
-        for (const put of puts) {
-            this.#run.records.known.noteShown(put.id);
-            if (!this.#run.isLate || (until === undefined && put === puts.at(-1))) {
-                await this.#sendPut(put).catch((error) => {
-                    this.#run.noteFailure(error);
-                    errors.push(error);
-                });
-            }
-        }
-        if (until !== undefined) {
-            this.#run.records.known.noteShown(until);
-        }
-        if (errors.length > 0) {
-            throw errors[0];
-        }
-    }
-
-    // Sends a root checkpoint as the graph reads it.
-    async #sendPut({ id, parent }) {
-        this.#run.records.reuse();
-        this.#run.isShowing = true;
-        const { values, next, tasks, metadata } = await this.#run.readState(id);
-        await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
-        this.#run.isShowing = false;
-        this.#current.set('', { ns: '', id });
-    }
-
-    // Sends the checkpoints of subgraphs that were put at their end.
-    async #sendHeld() {
-        for (const { ns, payload, ends } of this.#held.take()) {
-            const put = this.#run.records.known.lastPut(ns);
-            if (put?.step === payload.metadata.step) {
-                await this.#checkpoints.send({
-                    ns, id: put.id, parent: put.parent, values: payload.values, next: payload.next,
-                    tasks: payload.tasks, metadata: payload.metadata });
-                for (const task of ends) {
-                    await this.#checkpoints.sendTask({ ns, id: put.id }, task);
-                }
-            }
-        }
-    }
-
     // The end of the library's stream.
     async finish() {
-        await this.#sendHead();
+        await this.#states.sendHead();
         if (this.#values) {
             await this.#sendValues();
         }
         await this.#messages.end();
-        await this.#sendHeld();
-        await this.#sendUnshown();
+        await this.#states.finish();
         if (this.#command) {
             await this.#run.output.send('event', { event: 'command', data: render(this.#command) });
         }
@@ -335,10 +225,9 @@ export class Stream {
     // Its end with an error, or by a cancel: the library saves the step at whose end it fails, and does
     // not stream it.
     async fail() {
-        await this.#sendHead();
+        await this.#states.sendHead();
         await this.#messages.end();
-        await this.#sendHeld();
-        await this.#sendUnshown();
+        await this.#states.finish();
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------
@@ -352,7 +241,6 @@ export class Stream {
             return this.#takeTask(namespace, { ...payload, error: null });
         }
         if (isEnd) {
-            this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
             if (this.#open.size > 0) {
                 await this.#endSubgraphs(own, payload);
@@ -360,8 +248,7 @@ export class Stream {
             if (this.#modes.has('messages')) {
                 await this.#messages.endTask(own.join('|'), payload.result, Boolean(payload.error));
             }
-            this.#current.delete(own.join('|'));
-            const wait = this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
+            const wait = this.#states.endTask(namespace, payload);
             if (wait) {
                 await wait;
             }
