@@ -32,7 +32,7 @@
 
 typedef struct reading_t {
     agent_application_t *application;
-    apr_array_header_t *graphs;
+    agent_application_file_t *file;
     apr_pool_t *pool;
     apr_pool_t *temp_pool;
 } reading_t;
@@ -177,7 +177,8 @@ static const char *read_file(char **text, size_t *length,
             : apr_strerror(APR_FROM_OS_ERROR(number), reason, sizeof(reason)));
 }
 
-static const char *parse(json_object **out, const reading_t *reading)
+/* Sets the json of the file. */
+static const char *parse(const reading_t *reading)
 {
     agent_scan_t scan = {.pool = reading->temp_pool};
     agent_error_t *err;
@@ -194,13 +195,14 @@ static const char *parse(json_object **out, const reading_t *reading)
     if (!agent_scan_json(&scan, text, length)) {
         return refuse_text(reading, &scan, text);
     }
-    if (agent_json_parse_scanned(out, text, length, &err, reading->temp_pool)
+    if (agent_json_parse_scanned(&reading->file->json, text, length, &err,
+                                 reading->temp_pool)
         != APR_SUCCESS) {
         return refuse(reading, "JSON", err->detail);
     }
-    return json_object_is_type(*out, json_type_object)
+    return json_object_is_type(reading->file->json, json_type_object)
         ? NULL
-        : refuse(reading, "an object", print_type(*out));
+        : refuse(reading, "an object", print_type(reading->file->json));
 }
 
 /* ---- graphs ---- */
@@ -270,16 +272,16 @@ static const char *read_graph(const reading_t *reading, const char *name,
                                              reading->temp_pool)
                           : print_type(path));
     }
-    graph = apr_array_push(reading->graphs);
+    graph = apr_array_push(reading->file->graphs);
     graph->name = apr_pstrdup(reading->pool, name);
     graph->path = apr_pstrdup(reading->pool, json_object_get_string(path));
     graph->description = NULL;
     return read_description(graph, reading, is_object ? definition : NULL);
 }
 
-static const char *read_graphs(const reading_t *reading, json_object *file)
+static const char *read_graphs(const reading_t *reading)
 {
-    json_object *graphs = agent_json_get(file, "graphs");
+    json_object *graphs = agent_json_get(reading->file->json, "graphs");
     int count = json_object_is_type(graphs, json_type_object)
         ? json_object_object_length(graphs)
         : -1;
@@ -322,19 +324,24 @@ static bool has_ending(const char *path, const char *const *endings)
     return false;
 }
 
-static const char *find_language(const reading_t *reading, json_object *file)
+static const char *find_language(const reading_t *reading)
 {
-    static const char *const of_node[] = {".js",  ".mjs", ".cjs", ".ts", ".mts",
-                                          ".cts", ".jsx", ".tsx", NULL};
+    static const char *const of_javascript[] = {".js", ".mjs", ".cjs", NULL};
+    static const char *const of_typescript[] = {".ts",  ".tsx", ".mts",
+                                                ".cts", ".jsx", NULL};
     static const char *const of_python[] = {".py", NULL};
+    agent_application_file_t *file = reading->file;
     const char *in_python = NULL;
     bool is_node = false;
 
-    for (int i = 0; i < reading->graphs->nelts; i++) {
+    for (int i = 0; i < file->graphs->nelts; i++) {
         const agent_application_graph_t *graph = &APR_ARRAY_IDX(
-            reading->graphs, i, const agent_application_graph_t);
+            file->graphs, i, const agent_application_graph_t);
 
-        is_node = is_node || has_ending(graph->path, of_node);
+        if (has_ending(graph->path, of_typescript)) {
+            file->has_typescript = is_node = true;
+        }
+        is_node = is_node || has_ending(graph->path, of_javascript);
         if (has_ending(graph->path, of_python)) {
             in_python = graph->name;
         }
@@ -348,22 +355,26 @@ static const char *find_language(const reading_t *reading, json_object *file)
     }
     /* Of an application in Python it is for the pages of `ui`. */
     reading->application->is_node = is_node
-        || (in_python == NULL && agent_json_get(file, "node_version") != NULL);
+        || (in_python == NULL
+            && agent_json_get(file->json, "node_version") != NULL);
     return NULL;
 }
 
-static const char *check_types(const reading_t *reading, json_object *file)
+static const char *check_types(const reading_t *reading)
 {
     const char *got;
-    const char *expected = agent_member_check(&got, file, reading->temp_pool);
+    const char *expected = agent_member_check(&got, reading->file->json,
+                                              reading->temp_pool);
 
     return expected != NULL ? refuse(reading, expected, got) : NULL;
 }
 
 /* Members without which the application would be less protected than its author
  * expects. */
-static const char *check_protection(const reading_t *reading, json_object *file)
+static const char *check_protection(const reading_t *reading)
 {
+    json_object *file = reading->file->json;
+
     if (agent_json_get(file, "encryption") != NULL) {
         return refuse(reading, "no encryption, which is not supported", "one");
     }
@@ -377,26 +388,27 @@ static const char *check_protection(const reading_t *reading, json_object *file)
 }
 
 const char *agent_application_read(agent_application_t *application,
-                                   apr_array_header_t **graphs,
+                                   agent_application_file_t *file,
                                    apr_pool_t *pool, apr_pool_t *temp_pool)
 {
-    reading_t reading = {
-        .application = application,
-        .graphs = apr_array_make(pool, 4, sizeof(agent_application_graph_t)),
-        .pool = pool,
-        .temp_pool = temp_pool};
-    json_object *file = NULL;
-    const char *problem = parse(&file, &reading);
+    reading_t reading = {.application = application,
+                         .file = file,
+                         .pool = pool,
+                         .temp_pool = temp_pool};
+    const char *problem;
 
-    *graphs = reading.graphs;
+    file->graphs = apr_array_make(pool, 4, sizeof(agent_application_graph_t));
+    file->has_typescript = false;
+    file->json = NULL;
+    problem = parse(&reading);
     if (problem == NULL) {
-        problem = read_graphs(&reading, file);
+        problem = read_graphs(&reading);
     }
     if (problem == NULL) {
-        problem = find_language(&reading, file);
+        problem = find_language(&reading);
     }
     if (problem == NULL) {
-        problem = check_types(&reading, file);
+        problem = check_types(&reading);
     }
-    return problem != NULL ? problem : check_protection(&reading, file);
+    return problem != NULL ? problem : check_protection(&reading);
 }

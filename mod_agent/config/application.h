@@ -33,6 +33,16 @@ typedef struct agent_application_graph_t {
     const char *description;
 } agent_application_graph_t;
 
+/* One langgraph.json. */
+typedef struct agent_application_file_t {
+    /* agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. */
+    apr_array_header_t *graphs;
+    /* The file of a graph is one that Node imports with tsx. */
+    bool has_typescript;
+    /* All of it. */
+    struct json_object *json;
+} agent_application_file_t;
+
 /* The longest name of a graph, in bytes, and of an application; and the most
  * graphs of one, since the start compares their names in pairs. */
 #define AGENT_APPLICATION_NAME_MAX   64
@@ -45,14 +55,13 @@ typedef struct agent_application_graph_t {
 #define AGENT_APPLICATION_NODE   AGENT_APPLICATION_FOLDER "/node/bin/node"
 
 /*
- * Reads DIRECTORY/langgraph.json: sets the language, and *graphs to a list of
- * agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. All is
- * copied to pool; temp pool is scratch, of at most 70 MB for a hostile file.
- * Returns NULL, or the error message, in pool, which names the file and the
- * line or member.
+ * Reads DIRECTORY/langgraph.json: sets the language, and *file. All is copied
+ * to pool but file->json, which is in temp_pool: that is scratch, of at most 70
+ * MB for a hostile file. Returns NULL, or the error message, in pool, which
+ * names the file and the line or member.
  */
 const char *agent_application_read(agent_application_t *application,
-                                   apr_array_header_t **graphs,
+                                   agent_application_file_t *file,
                                    apr_pool_t *pool, apr_pool_t *temp_pool);
 
 #endif

@@ -111,7 +111,7 @@ const char *agent_directive_application(cmd_parms *cmd, void *dir,
     agent_application_t *application = apr_pcalloc(cmd->pool,
                                                    sizeof(*application));
     const char *problem = check_place(cmd);
-    apr_array_header_t *graphs;
+    agent_application_file_t file;
 
     if (problem == NULL) {
         problem = read_arguments(application, cmd, name, option);
@@ -120,11 +120,11 @@ const char *agent_directive_application(cmd_parms *cmd, void *dir,
         problem = read_directory(application, cmd, directory);
     }
     if (problem == NULL) {
-        problem = agent_application_read(application, &graphs, cmd->pool,
+        problem = agent_application_read(application, &file, cmd->pool,
                                          cmd->temp_pool);
     }
     if (problem == NULL) {
-        add_graphs(application, graphs, cmd);
+        add_graphs(application, file.graphs, cmd);
     }
     return problem;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <apr_file_io.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 
@@ -15,8 +14,6 @@
 #include "output.h"
 
 #define FILE_NAME "langgraph.json"
-/* As agent_application_read() has it. */
-#define MAX_BYTES ((apr_size_t)256 * 1024)
 /* Warnings about unknown members. */
 #define UNKNOWN_MAX 20
 
@@ -124,31 +121,6 @@ json_object *ctl_manifest_get(const ctl_build_t *build, const char *path)
 const char *ctl_manifest_text(const ctl_build_t *build, const char *name)
 {
     return agent_json_string(build->manifest, name, NULL);
-}
-
-/* ---- reading ---- */
-
-/* agent_application_read() has read the file before. */
-static bool read_file(ctl_build_t *build)
-{
-    char *text = apr_pcalloc(build->pool, MAX_BYTES);
-    apr_size_t length = MAX_BYTES - 1;
-    agent_error_t *err;
-    apr_file_t *file;
-    apr_status_t rv = apr_file_open(&file, FILE_NAME, APR_FOPEN_READ,
-                                    APR_FPROT_OS_DEFAULT, build->pool);
-
-    if (rv == APR_SUCCESS) {
-        rv = apr_file_read_full(file, text, length, &length);
-        apr_file_close(file);
-    }
-    if ((rv != APR_SUCCESS && rv != APR_EOF)
-        || agent_json_parse(&build->manifest, text, length, &err, build->pool)
-            != APR_SUCCESS) {
-        ctl_error(FILE_NAME " changed while it was read");
-        return false;
-    }
-    return true;
 }
 
 /* ---- warnings ---- */
@@ -273,42 +245,15 @@ static bool check_env(const ctl_build_t *build)
     return false;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    size_t length = (size_t)(strrchr(path, ':') - path);
-    size_t size = strlen(ending);
-
-    return length > size && strncmp(path + length - size, ending, size) == 0;
-}
-
-/* The files that the runner imports with tsx. */
-static bool has_typescript(const apr_array_header_t *graphs)
-{
-    static const char *const endings[] = {".ts",  ".tsx", ".mts",
-                                          ".cts", ".jsx", NULL};
-
-    for (int i = 0; i < graphs->nelts; i++) {
-        const char *path =
-            APR_ARRAY_IDX(graphs, i, const agent_application_graph_t).path;
-
-        for (const char *const *ending = endings; *ending != NULL; ending++) {
-            if (has_ending(path, *ending)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 bool ctl_manifest_read(ctl_build_t *build)
 {
-    apr_array_header_t *graphs;
+    agent_application_file_t file;
     const char *name = build->application.name;
     const char *problem;
 
     /* The reader of a message has no directive yet. */
     build->application.name = NULL;
-    problem = agent_application_read(&build->application, &graphs, build->pool,
+    problem = agent_application_read(&build->application, &file, build->pool,
                                      build->pool);
     build->application.name = name;
 
@@ -316,11 +261,12 @@ bool ctl_manifest_read(ctl_build_t *build)
         ctl_error("%s", problem);
         return false;
     }
-    if (!read_file(build) || !check_version(build, "python_version")
+    build->manifest = file.json;
+    build->has_typescript = file.has_typescript;
+    if (!check_version(build, "python_version")
         || !check_version(build, "node_version") || !check_env(build)) {
         return false;
     }
-    build->has_typescript = has_typescript(graphs);
     warn(build);
     return true;
 }

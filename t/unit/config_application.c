@@ -21,7 +21,7 @@ typedef struct folder_t {
     char path[64];
     char file[96];
     agent_application_t application;
-    apr_array_header_t *graphs;
+    agent_application_file_t read;
 } folder_t;
 
 static void make_folder(folder_t *folder)
@@ -53,7 +53,7 @@ static void write_text(const folder_t *folder, const char *text, size_t length)
 
 static const char *read_folder(folder_t *folder)
 {
-    return agent_application_read(&folder->application, &folder->graphs,
+    return agent_application_read(&folder->application, &folder->read,
                                   folder->pool, folder->pool);
 }
 
@@ -65,7 +65,7 @@ static const char *read_text(folder_t *folder, const char *text)
 
 static const agent_application_graph_t *graph_of(const folder_t *folder, int i)
 {
-    return &APR_ARRAY_IDX(folder->graphs, i, agent_application_graph_t);
+    return &APR_ARRAY_IDX(folder->read.graphs, i, agent_application_graph_t);
 }
 
 static void graphs_are_read_with_paths_and_descriptions(void **state)
@@ -80,7 +80,7 @@ static void graphs_are_read_with_paths_and_descriptions(void **state)
         "\"description\":\"of b\"},\"c\":{\"path\":\"x.py:c\"}},"
         "\"env\":\".env\",\"auth\":null,\"python_version\":\"3.12\"}"));
     assert_false(folder.application.is_node);
-    assert_int_equal(folder.graphs->nelts, 3);
+    assert_int_equal(folder.read.graphs->nelts, 3);
     assert_string_equal(graph_of(&folder, 0)->name, "Deep Research");
     assert_string_equal(graph_of(&folder, 0)->path, "./src/agent.py:graph");
     assert_null(graph_of(&folder, 0)->description);
@@ -95,17 +95,19 @@ static void the_language_follows_from_the_files(void **state)
     static const struct {
         const char *text;
         bool is_node;
+        bool has_typescript;
     } rows[] = {
-        {"{\"graphs\":{\"a\":\"./a.py:g\"}}", false},
-        {"{\"graphs\":{\"a\":\"pkg.mod:g\"}}", false},
-        {"{\"graphs\":{\"a\":\"./a.ts.py:g\"}}", false},
-        {"{\"graphs\":{\"a\":\"./a.ts:g\"}}", true},
-        {"{\"graphs\":{\"a\":\"./a.mjs:g\"}}", true},
-        {"{\"graphs\":{\"a\":\"./a.tsx:g\",\"b\":\"./b.cjs:g\"}}", true},
-        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":\"20\"}", true},
-        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":null}", false},
+        {"{\"graphs\":{\"a\":\"./a.py:g\"}}", false, false},
+        {"{\"graphs\":{\"a\":\"pkg.mod:g\"}}", false, false},
+        {"{\"graphs\":{\"a\":\"./a.ts.py:g\"}}", false, false},
+        {"{\"graphs\":{\"a\":\"./a.ts:g\"}}", true, true},
+        {"{\"graphs\":{\"a\":\"./a.mjs:g\"}}", true, false},
+        {"{\"graphs\":{\"a\":\"./a.tsx:g\",\"b\":\"./b.cjs:g\"}}", true, true},
+        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":\"20\"}", true, false},
+        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":null}", false, false},
         /* For the pages of `ui`. */
-        {"{\"graphs\":{\"a\":\"./a.py:g\"},\"node_version\":\"20\"}", false},
+        {"{\"graphs\":{\"a\":\"./a.py:g\"},\"node_version\":\"20\"}", false,
+         false},
     };
     folder_t folder;
 
@@ -113,6 +115,7 @@ static void the_language_follows_from_the_files(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_null(read_text(&folder, rows[i].text));
         assert_int_equal(folder.application.is_node, rows[i].is_node);
+        assert_int_equal(folder.read.has_typescript, rows[i].has_typescript);
     }
     remove_folder(&folder);
 }
@@ -336,7 +339,7 @@ static void an_application_has_200_graphs_at_most(void **state)
 
     make_folder(&folder);
     assert_null(read_many(&folder, 200));
-    assert_int_equal(folder.graphs->nelts, 200);
+    assert_int_equal(folder.read.graphs->nelts, 200);
     assert_non_null(strstr(read_many(&folder, 201), ", got 201"));
     remove_folder(&folder);
 }
