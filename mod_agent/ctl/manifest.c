@@ -58,8 +58,8 @@ static const member_t members[] = {
     {"checkpointer.ttl.sweep_limit", NONE, OF_SWEEP},
     {"store", PARENT, NULL},
     {"store.index", NONE,
-     "items are searched by their members, not by meaning: there is no "
-     "directive for it, and a query is ignored"},
+     "items are searched by their members, and a query is ignored: search by "
+     "meaning in a vector store that the application calls"},
     {"store.ttl", PARENT, NULL},
     {"store.ttl.default_ttl", SERVED, NULL},
     {"store.ttl.refresh_on_read", NONE,

@@ -51,7 +51,7 @@ my @MEMBERS = (
     [ 'checkpointer.ttl.default_ttl', '60', 'refused', qr/a number as checkpointer\.ttl\.default_ttl/ ],
     (map { [ "checkpointer.ttl.$_", 5, 'warned', qr/checkpointer\.ttl\.$_ has no effect: what has expired is deleted within seconds/ ] }
         qw(sweep_interval_minutes sweep_limit)),
-    [ 'store.index', { dims => 3, embed => 'x' }, 'warned', qr/items are searched by their members/ ],
+    [ 'store.index', { dims => 3, embed => 'x' }, 'warned', qr/items are searched by their members.*vector store/ ],
     [ 'store.ttl', { default_ttl => 60 }, 'served', qr/^AgentStoreTTL 60min$/m ],
     [ 'store.ttl.default_ttl', 6e6, 'warned', qr/store\.ttl\.default_ttl is left out: expected from 1 to 5256000 minutes/ ],
     [ 'store.ttl.refresh_on_read', \0, 'warned', qr/reads restart the time to live unless their refresh_ttl is false/ ],
