@@ -85,7 +85,7 @@ my $outside = folder_of('python', { dependencies => [], graphs => {} }, 'outside
 for my $path ($outside, '../' . $outside =~ s{.*/}{}r) {
     my $found = check('python', { dependencies => ['.', $path], graphs => { g => './forms.py:compiled' } },
         'forms.py' => "import outside_source, outside_words\n$PYTHON");
-    is $found->{status}, 0, "python: a folder of dependencies that is no package is on the path: $path" or diag $found->{errors};
+    is $found->{status}, 0, "python: a folder of dependencies without a package is on the path: $path" or diag $found->{errors};
 }
 for my $case ([ python => 'forms.py', $PYTHON ], [ javascript => 'forms.mjs', $NODE ]) {
     my ($language, $file, $text) = @{$case};

@@ -76,7 +76,7 @@ export class Known {
         return this.#readSteps.has(`${id} ${step}`);
     }
 
-    // What was put last; undefined before it.
+    // The checkpoint that was put last; undefined before it.
     lastPut(ns) {
         return this.#last.get(ns);
     }
