@@ -100,52 +100,52 @@ async function testMessages() {
     const take = () => sent.splice(0).map(([name]) => name);
     const messages = new Messages(async (...event) => sent.push(event));
     const chunk = (number, text) => chunkOf(`m${number}`, text);
-    await messages.take(chunk(0, 'x'.repeat(40_000)), {}, []);
+    await messages.take(chunk(0, 'x'.repeat(40_000)), {});
     take();
-    await messages.take(chunk(0, 'y'), {}, []);
+    await messages.take(chunk(0, 'y'), {});
     equal(take(), [], 'messages: a chunk by which a message hardly grows is not shown yet');
     for (let number = 1; number < 256; number += 1) {
-        await messages.take(chunk(number, 'x'), {}, []);
+        await messages.take(chunk(number, 'x'), {});
     }
     take();
-    await messages.take(chunk(0, 'z'), {}, []);
+    await messages.take(chunk(0, 'z'), {});
     equal(take(), [], 'messages: as many as there may be are open');
-    await messages.take(chunk(256, 'x'), {}, []);
-    equal(sent.at(-1)[2][0].text.slice(-3), 'xyz', 'messages: beyond that the rest of the oldest is shown');
+    await messages.take(chunk(256, 'x'), {});
+    equal(sent.at(-1)[1][0].text.slice(-3), 'xyz', 'messages: beyond that the rest of the oldest is shown');
     equal(take(), ['messages/metadata', 'messages/partial', 'messages/partial'], 'messages: after the new one');
-    await messages.take(chunk(1, 'x'), {}, []);
+    await messages.take(chunk(1, 'x'), {});
     equal(take(), ['messages/partial'], 'messages: the next one is still open');
-    await messages.take(chunk(0, 'x'), {}, []);
+    await messages.take(chunk(0, 'x'), {});
     equal(take()[0], 'messages/metadata', 'messages: the oldest is forgotten');
 }
 
 async function testEndsOfMessages() {
     const sent = [];
-    const take = () => sent.splice(0).map(([name, namespace, [{ text }]]) => [name, namespace.join('|'), text]);
+    const take = () => sent.splice(0).map(([name, [{ text }]]) => [name, text]);
     const messages = new Messages(async (...event) => sent.push(event));
     const begin = async (id) => {
-        await messages.take(chunkOf(id, 'x'.repeat(40_000)), { langgraph_checkpoint_ns: `inner:1|${id}:2` }, ['inner:1']);
-        await messages.take(chunkOf(id, 'y'), {}, ['inner:1']);
+        await messages.take(chunkOf(id, 'x'.repeat(40_000)), { langgraph_checkpoint_ns: `inner:1|${id}:2` });
+        await messages.take(chunkOf(id, 'y'), {});
         sent.length = 0;
     };
     await begin('returned');
     await messages.endTask('inner:1|returned:2', { messages: [chunkOf('returned', 'all')] }, false);
-    equal(take(), [['messages/complete', 'inner:1', 'all']], 'messages: one that its task returns is complete, in its namespace');
-    await messages.take(chunkOf('returned', 'z'), {}, ['inner:1']);
+    equal(take(), [['messages/complete', 'all']], 'messages: one that its task returns is complete');
+    await messages.take(chunkOf('returned', 'z'), {});
     equal(take(), [], 'messages: a late chunk of it is not sent');
     await begin('kept');
     await messages.endTask('inner:1|kept:2', { notes: { $writes: [[1], [chunkOf('kept', 'both')]] } }, false);
-    equal(take(), [['messages/complete', 'inner:1', 'both']], 'messages: as one of several that it has written');
+    equal(take(), [['messages/complete', 'both']], 'messages: as one of several that it has written');
     await begin('failed');
     await messages.endTask('inner:1|failed:2', undefined, true);
-    equal(take().map(([name, , text]) => [name, text.slice(-2)]), [['messages/partial', 'xy']], 'messages: of a task that fails the rest is a part');
+    equal(take().map(([name, text]) => [name, text.slice(-2)]), [['messages/partial', 'xy']], 'messages: of a task that fails the rest is a part');
     await begin('dropped');
     await messages.endTask('inner:1|dropped:2', {}, false);
     equal(take(), [], 'messages: one that its task does not return may have more chunks');
     await begin('cancelled');
-    await messages.take(chunkOf('dropped', 'z'), {}, ['inner:1']);
+    await messages.take(chunkOf('dropped', 'z'), {});
     await messages.end();
-    equal(take().map(([name, , text]) => [name, text.slice(-3)]), [['messages/complete', 'xyz'], ['messages/partial', 'xxy']],
+    equal(take().map(([name, text]) => [name, text.slice(-3)]), [['messages/complete', 'xyz'], ['messages/partial', 'xxy']],
         'messages: it is complete at the end of the run, unless its task has not ended');
 }
 

@@ -75,16 +75,16 @@ def names(events):
 
 def test_messages():
     open_ones = messages.Messages()
-    list(open_ones.take(chunk(0, "x" * 40_000), {}, ""))
-    equal(names(open_ones.take(chunk(0, "y"), {}, "")), [], "messages: a chunk by which a message hardly grows is not shown yet")
+    list(open_ones.take(chunk(0, "x" * 40_000), {}))
+    equal(names(open_ones.take(chunk(0, "y"), {})), [], "messages: a chunk by which a message hardly grows is not shown yet")
     for number in range(1, messages.OPEN_MAX):
-        list(open_ones.take(chunk(number, "x"), {}, ""))
-    equal(names(open_ones.take(chunk(0, "z"), {}, "")), [], "messages: as many as there may be are open")
-    last = list(open_ones.take(chunk(messages.OPEN_MAX, "x"), {}, ""))
+        list(open_ones.take(chunk(number, "x"), {}))
+    equal(names(open_ones.take(chunk(0, "z"), {})), [], "messages: as many as there may be are open")
+    last = list(open_ones.take(chunk(messages.OPEN_MAX, "x"), {}))
     equal(names(last), ["messages/metadata", "messages/partial", "messages/partial"], "messages: beyond that the rest of the oldest is shown")
     equal(last[-1][1][0].content[-3:], "xyz", "messages: it is the whole message")
-    equal(names(open_ones.take(chunk(1, "x"), {}, "")), ["messages/partial"], "messages: the next one is still open")
-    equal(names(open_ones.take(chunk(0, "x"), {}, ""))[:1], ["messages/metadata"], "messages: the oldest is forgotten")
+    equal(names(open_ones.take(chunk(1, "x"), {})), ["messages/partial"], "messages: the next one is still open")
+    equal(names(open_ones.take(chunk(0, "x"), {}))[:1], ["messages/metadata"], "messages: the oldest is forgotten")
 
 
 def test_ends_of_messages():
@@ -93,16 +93,16 @@ def test_ends_of_messages():
     def begin(number):
         meta = {"langgraph_checkpoint_ns": f"inner:1|m{number}:2"}
         for text in ("x" * 40_000, "y"):
-            list(open_ones.take(chunk(number, text), meta, "|inner:1"))
+            list(open_ones.take(chunk(number, text), meta))
 
     begin(0)
     (name, [whole]), = open_ones.end_task("inner:1|m0:2", False)
-    equal([name, whole.content[-2:]], ["messages/complete|inner:1", "xy"], "messages: one is complete at the end of its task, in its namespace")
+    equal([name, whole.content[-2:]], ["messages/complete", "xy"], "messages: one is complete at the end of its task")
     begin(1)
     (name, [whole]), = open_ones.end_task("inner:1|m1:2", True)
-    equal([name, whole.content[-2:]], ["messages/partial|inner:1", "xy"], "messages: of a task that fails the rest is a part")
+    equal([name, whole.content[-2:]], ["messages/partial", "xy"], "messages: of a task that fails the rest is a part")
     begin(2)
-    equal(names(open_ones.end()), ["messages/partial|inner:1"], "messages: of a task that has not ended too")
+    equal(names(open_ones.end()), ["messages/partial"], "messages: of a task that has not ended too")
     equal(names(open_ones.end()), [], "messages: none is open then")
 
 

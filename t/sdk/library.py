@@ -2,7 +2,6 @@
 """The features of the libraries of both languages, through the API: the graphs `features` of `library/`."""
 
 import base64
-import re
 
 from languages import client, each, goto_of, modes, notes, stream
 from tap import kinds, new_thread, of_kind, say
@@ -37,11 +36,10 @@ async def _(t, graph):
 
 
 def message_form(part):
-    """An event of the mode `messages`, without ids: its name, and the node of metadata or the message."""
-    name = re.sub(r":[0-9a-f-]+", "", part.event)
-    if "metadata" in name:
-        return [name, *(one["metadata"]["langgraph_node"] for one in part.data.values())]
-    return [name, *((one["type"], one["content"]) for one in part.data)]
+    """An event of the mode `messages`: its name, and the node of metadata or the message."""
+    if part.event == "messages/metadata":
+        return [part.event, *(one["metadata"]["langgraph_node"] for one in part.data.values())]
+    return [part.event, *((one["type"], one["content"]) for one in part.data)]
 
 
 @each("streams of messages and events")
@@ -49,10 +47,10 @@ async def _(t, graph):
     parts = await stream(graph("stream"), input=say("Look!"), stream_mode=["messages", "events"], stream_subgraphs=True)
     growing = ["It", "It ", "It is", "It is ", "It is empty."]
     t.equal([message_form(part) for part in parts if part.event.startswith("messages")], [
-        ["messages/metadata|inner", "choose"], ["messages/complete|inner", ("ai", "")],
-        ["messages/metadata|inner", "tools"], ["messages/complete|inner", ("tool", "the shelf is empty")],
-        ["messages/metadata|inner", "answer"], *(["messages/partial|inner", ("ai", text)] for text in growing),
-        ["messages/complete|inner", ("ai", "It is empty.")]], "messages as they come, and complete")
+        ["messages/metadata", "choose"], ["messages/complete", ("ai", "")],
+        ["messages/metadata", "tools"], ["messages/complete", ("tool", "the shelf is empty")],
+        ["messages/metadata", "answer"], *(["messages/partial", ("ai", text)] for text in growing),
+        ["messages/complete", ("ai", "It is empty.")]], "messages as they come, and complete")
     events = {event["event"] for event in of_kind(parts, "events")}
     t.equal(of_kind(parts, "error"), [], "no error")
     t.ok({"on_chain_start", "on_chat_model_stream", "on_tool_start", "on_tool_end", "on_chain_end"} <= events,

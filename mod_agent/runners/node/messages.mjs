@@ -41,8 +41,7 @@ class Open {
     // Whether its task has ended without an error.
     hasEnded = false;
 
-    constructor(namespace, task) {
-        this.namespace = namespace;
+    constructor(task) {
         this.task = task;
     }
 
@@ -81,20 +80,20 @@ export class Messages {
     #open = new Map();
     #complete = new Set();
 
-    // emit(name, namespace, data) sends an event.
+    // emit(name, data) sends an event. Its name has no namespace, as on the official servers.
     constructor(emit) {
         this.#emit = emit;
     }
 
-    // A message of a node, or a chunk of one of a model, in the namespace of its graph.
-    async take(message, metadata, namespace) {
+    // A message of a node, or a chunk of one of a model.
+    async take(message, metadata) {
         const { id } = message;
         if (!id || this.#complete.has(id)) {
             return;
         }
         if (!this.#open.has(id)) {
-            this.#open.set(id, new Open(namespace, metadata?.langgraph_checkpoint_ns));
-            await this.#emit('messages/metadata', namespace, { [id]: { metadata } });
+            this.#open.set(id, new Open(metadata?.langgraph_checkpoint_ns));
+            await this.#emit('messages/metadata', { [id]: { metadata } });
         }
         if (!isChunk(message)) {
             await this.#close(id, message);
@@ -135,7 +134,7 @@ export class Messages {
     }
 
     async #showPart(open) {
-        await this.#emit('messages/partial', open.namespace, [open.show()]);
+        await this.#emit('messages/partial', [open.show()]);
     }
 
     async #showRest(open) {
@@ -145,9 +144,8 @@ export class Messages {
     }
 
     async #close(id, message) {
-        const { namespace } = this.#open.get(id);
         this.#open.delete(id);
         this.#complete.add(id);
-        await this.#emit('messages/complete', namespace, [message]);
+        await this.#emit('messages/complete', [message]);
     }
 }

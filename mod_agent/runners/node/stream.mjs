@@ -92,7 +92,7 @@ export class Stream {
         this.#checkpoints = run.checkpoints;
         this.#states = new States(run);
         this.#metadata = new Metadata(run.configurable(), run.metadata());
-        this.#messages = new Messages((name, namespace, data) => this.emit(name, namespace, data));
+        this.#messages = new Messages((name, data) => this.emit(name, [], data));
     }
 
     // A chunk of the library: [namespace, mode, payload]. Most need no wait, and a promise takes time in each:
@@ -294,7 +294,7 @@ export class Stream {
                 event: eventName('messages', own), data: render([message, shown], true) });
         }
         if (this.#modes.has('messages')) {
-            await this.#messages.take(message, shown, own);
+            await this.#messages.take(message, shown);
         }
     }
 

@@ -20,8 +20,7 @@ CHUNKS_MAX = 4096
 class Open:
     """A message that has not ended. To join its chunks costs its length: their JSON is parsed again."""
 
-    def __init__(self, suffix: str, task: Any) -> None:
-        self.suffix = suffix
+    def __init__(self, task: Any) -> None:
         self.task = task
         self.is_shown = True
         self._chunks: list[Any] = []
@@ -47,7 +46,7 @@ class Open:
     def _event(self, name: str) -> tuple[str, Any]:
         from langchain_core.messages import message_chunk_to_message
 
-        return name + self.suffix, [message_chunk_to_message(self.join())]
+        return name, [message_chunk_to_message(self.join())]
 
     def join(self) -> Any:
         from langchain_core.messages import AIMessageChunk
@@ -64,17 +63,17 @@ class Messages:
     def __init__(self) -> None:
         self._open: dict[str, Open] = {}
 
-    def take(self, message: Any, metadata: Any, suffix: str) -> Iterator[tuple[str, Any]]:
-        """The events for a message or a piece of one: (name, data)."""
+    def take(self, message: Any, metadata: Any) -> Iterator[tuple[str, Any]]:
+        """The events for a message or a piece of one: (name, data). A name has no namespace, as on the official servers."""
         from langchain_core.messages import BaseMessageChunk
 
         if message.id not in self._open:
-            yield "messages/metadata" + suffix, {message.id: {"metadata": metadata}}
+            yield "messages/metadata", {message.id: {"metadata": metadata}}
         if not isinstance(message, BaseMessageChunk):
             self._open.pop(message.id, None)
-            yield "messages/complete" + suffix, [message]
+            yield "messages/complete", [message]
             return
-        entry = self._open.setdefault(message.id, Open(suffix, (metadata or {}).get("langgraph_checkpoint_ns")))
+        entry = self._open.setdefault(message.id, Open((metadata or {}).get("langgraph_checkpoint_ns")))
         entry.add(message)
         # LangChain adds an empty last chunk to those of a model that marks none.
         is_last = getattr(message, "chunk_position", None) == "last"

@@ -169,7 +169,7 @@ class Stream:
         if "messages-tuple" in self._modes:
             self.emit("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
         if "messages" in self._modes:
-            self._send_messages(self._messages.take(message, metadata, suffix))
+            self._send_messages(self._messages.take(message, metadata))
 
     def flush_messages(self) -> None:
         self._send_messages(self._messages.end())
