@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <apr_strings.h>
+
+#include "notice.h"
 
 #define LINE_BREAKS "\r\n"
 
@@ -15,6 +18,15 @@ bool agent_db_alive(const agent_db_t *db)
 {
     return db->conn != NULL && !db->broken
         && PQstatus(db->conn) == CONNECTION_OK;
+}
+
+bool agent_db_notice_is_crash(agent_db_t *db)
+{
+    if (db->conn != NULL) {
+        PQconsumeInput(db->conn);
+        PQisBusy(db->conn);
+    }
+    return db->is_crash_reported;
 }
 
 bool agent_db_unreachable(const agent_db_t *db)
@@ -133,6 +145,20 @@ PGconn *agent_db_start_connection(const char *conninfo,
     return PQconnectStartParams(keys, values, 1);
 }
 
+/* A crash is reported by a warning: it is not an error of the statement. Other
+ * notices are printed, as libpq does. */
+static void receive_notice(void *baton, const PGresult *notice)
+{
+    const char *state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+    agent_db_t *db = baton;
+
+    if (state != NULL && strcmp(state, "57P02") == 0) {
+        db->is_crash_reported = true;
+        return;
+    }
+    fputs(PQresultErrorMessage(notice), stderr);
+}
+
 apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
                               apr_pool_t *pool)
@@ -146,6 +172,7 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
     if (db->conn == NULL || PQstatus(db->conn) == CONNECTION_BAD) {
         return agent_db_set_lost(db, err, pool);
     }
+    PQsetNoticeReceiver(db->conn, receive_notice, db);
     return APR_SUCCESS;
 }
 

@@ -30,6 +30,8 @@ struct agent_db_t {
     /* The result so far, until the last one was received. */
     PGresult *partial;
     char sqlstate[6];
+    /* The server closes the connection since another process of it crashed. */
+    bool is_crash_reported;
     /* The last error: the prepared statement would return other types than when
      * it was prepared. Nothing was executed. */
     bool is_plan_stale;

@@ -101,7 +101,9 @@ static void init_databases(agent_supervisor_t *sv)
         .on_connected = agent_worker_on_bulk_connected,
         .part = &sv->worker};
     agent_database_settings_t output = {.timeout = longest + margin,
-                                        .is_on_demand = true};
+                                        .is_on_demand = true,
+                                        .on_connected = agent_save_on_connected,
+                                        .part = &sv->save};
 
     output.statement_limit = agent_save_limit_get(context, false);
     output.lock_limit = output.statement_limit / 2;

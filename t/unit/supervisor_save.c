@@ -282,6 +282,49 @@ static void a_lost_connection_does_not_count(void **state)
     }
 }
 
+/* The connection of the first batch is lost, perhaps with the notice of a
+ * crash; so is the control connection. */
+static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
+{
+    fail_first(q, AGENT_FAILURE_LOST);
+    q->control.crash_reported_at = has_notice ? NOW : 0;
+    q->output.crash_reported_at = has_output_notice ? NOW : 0;
+    agent_save_on_connected(&q->save, false, NULL);
+}
+
+static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 1; i < 3; i++) {
+        lose_first(q, true, false);
+        assert_int_equal(first_of(q)->failures, i);
+    }
+    /* Another connection was lost without an attempt. */
+    agent_save_on_connected(&q->save, false, NULL);
+    assert_int_equal(first_of(q)->failures, 2);
+}
+
+static void a_crash_of_another_process_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    lose_first(q, true, true);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+static void a_crash_while_several_lines_are_stored_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    add_long(q, 0);
+    lose_first(q, true, false);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
 /* The first batch in flight is saved, with an answer after that time, in which
  * the database executed it for the other one. */
 static void save_first(queue_t *q, const agent_operation_t *operation,
@@ -405,6 +448,9 @@ int main(void)
         CHECK_TEST(
             a_time_out_while_the_database_answers_nothing_does_not_count),
         CHECK_TEST(a_lost_connection_does_not_count),
+        CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
+        CHECK_TEST(a_crash_of_another_process_does_not_count),
+        CHECK_TEST(a_crash_while_several_lines_are_stored_does_not_count),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),

@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "../../core/backoff.h"
+#include "../../db/notice.h"
 #include "../base/order.h"
 
 #define FIRST_ENTRIES   32
@@ -171,6 +172,9 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
 {
     agent_report_repeat(database->context, AGENT_LOG_WARNING, "AGT0311", 0,
                         "connection to the database lost: %s", reason);
+    if (agent_db_notice_is_crash(database->db)) {
+        database->crash_reported_at = database->context->now;
+    }
     database->connect_at = reconnect_at(database);
     agent_database_close(database, failure);
 }

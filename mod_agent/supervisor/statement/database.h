@@ -75,6 +75,9 @@ struct agent_database_t {
      * result of an operation. */
     apr_time_t used_at;
     apr_time_t answered_at;
+    /* When it was lost because another process of the server crashed; 0: never.
+     */
+    apr_time_t crash_reported_at;
     /* Connections lost since the last statement that one outlived. */
     int losses;
     /* The next connection is made again. */

@@ -252,6 +252,10 @@ static const refusal_t too_many_parts = {
     "The lists of the run's state would have more than 2,048 parts, since they "
     "were continued so often at an earlier element: write the longest ones "
     "anew, or continue an earlier checkpoint."};
+static const refusal_t crashed = {
+    "InvalidOutputError",
+    "The database crashed each time when the output was stored; the server's "
+    "error log says when (AGT0311)."};
 static const refusal_t too_slow = {
     "OutputTimeoutError", "The run's output could not be stored in time."};
 
@@ -370,6 +374,8 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     if (lease != NULL) {
         lease->batch_size.needs_long_limit |= is_slow;
     }
+    save->has_lost_line = failure == AGENT_FAILURE_LOST;
+    save->lost_line = agent_batch_item(batch, 0)->run->key;
     batch->failures += is_counted_failure(save, batch, failure);
     return batch->failures >= MAX_FAILURES;
 }
@@ -391,6 +397,47 @@ static void fail_dedicated(void *part, agent_failure_t failure)
              && count_failure(save, batch, failure)) {
         refuse_run(save->runs, &key,
                    failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
+    }
+}
+
+/* The batch whose attempt was lost, if it is still the next one of its run. */
+static agent_batch_t *find_lost(const agent_save_t *save)
+{
+    agent_batch_t *batch = save->has_lost_line
+        ? agent_fair_queue_first_of(&save->runs->batches.dedicated,
+                                    save->lost_line.run_id)
+        : NULL;
+
+    return batch != NULL && batch->items->nelts == 1
+            && agent_batch_item(batch, 0)->run->key.epoch
+                == save->lost_line.epoch
+        ? batch
+        : NULL;
+}
+
+/*
+ * Whether the process of the database that executed the last attempt crashed.
+ * The server then closes all other connections with a warning, but this one
+ * without. When another process crashed, this connection gets the warning too;
+ * after a restart, or when the network or the whole host failed, the control
+ * connection gets none. All of them are lost before the next one is up.
+ */
+static bool has_crashed(const agent_save_t *save, const agent_batch_t *batch)
+{
+    return save->control->crash_reported_at >= batch->sent_at
+        && save->output->crash_reported_at < batch->sent_at;
+}
+
+void agent_save_on_connected(void *part, bool is_first,
+                             const agent_session_info_t *info)
+{
+    agent_save_t *save = part;
+    agent_batch_t *batch = find_lost(save);
+
+    save->has_lost_line = false;
+    if (batch != NULL && has_crashed(save, batch)
+        && ++batch->failures >= MAX_FAILURES) {
+        refuse_run(save->runs, &save->lost_line, &crashed);
     }
 }
 

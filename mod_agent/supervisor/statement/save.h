@@ -21,6 +21,10 @@ typedef struct agent_save_t {
      * take as long as a line alone may; when to try again to change it. */
     apr_uint64_t long_limit_on;
     apr_time_t limit_retry_at;
+    /* The output connection was lost while its statement had a single line, of
+     * the run with this lease. */
+    bool has_lost_line;
+    agent_lease_key_t lost_line;
 } agent_save_t;
 
 /* The lease of the run of a dedicated batch; NULL when it has ended. */
@@ -30,6 +34,11 @@ static inline agent_lease_t *agent_save_find_lease(const agent_runs_t *runs,
     return agent_lease_find(&runs->leases,
                             &agent_batch_item(batch, 0)->run->key);
 }
+
+/* Called when the output connection is up. Counts an attempt in which a line
+ * alone crashed its process of the database. */
+void agent_save_on_connected(void *part, bool is_first,
+                             const agent_session_info_t *info);
 
 /* For shared batches, and for dedicated ones (../lease/batch.h). part: the same
  * agent_save_t. */

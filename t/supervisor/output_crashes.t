@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# A line whose statement crashes PostgreSQL each time, and crashes that it did not cause.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Env qw(slurp);
+use AgentTest::Wait;
+use Test::More;
+use TestLarge;
+use TestSupervisor;
+
+my $pg = start_cluster();
+my @runner = (runner => scripted_runner('request_runner.pl'));
+
+# The value that a statement returns; none while the database is down.
+sub ask_if_up {
+    my ($statement) = @_;
+    return eval { local $SIG{__WARN__} = sub { }; sql($statement) };
+}
+
+sub recoveries { return scalar(() = slurp($pg->host . '/postgres.log') =~ /ready to accept connections/g) }
+
+# Has the database execute a statement for each line of more than 50,000 bytes.
+sub execute_at_long_lines {
+    my ($statement) = @_;
+    sql('create or replace function public.at_long_line() returns trigger language plpgsql security definer as $f$ begin '
+        . "if length(new.data) > 50000 then $statement; end if; return new; end \$f\$");
+    return sql('create or replace trigger at_long_line before insert on agent.run_events for each row execute function public.at_long_line()');
+}
+
+subtest 'a run ends in error when its line alone has crashed the database three times' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120, timing_ms => patient_timing());
+    $sv->wait_ready;
+    execute_at_long_lines(q{execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$});
+    my $before = recoveries();
+    my $run = create_run({ do => 'write', lengths => [70_000] });
+    $sv->wake;
+    wait_for('the run to end', sub {
+        ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'")
+    }, 180);
+    is status_of($run), 'error', 'its status is error';
+    like sql("select error from agent.runs where run_id = '$run'"), qr/InvalidOutputError.*crashed/s, 'its error has the reason';
+    cmp_ok recoveries() - $before, '<=', 6, 'the database crashed three times for the line alone';
+    wait_status($sv->start_run({ do => 'read' }), 'success', 60);
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'no run ends since another process of the database crashed while its line was stored' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    execute_at_long_lines('perform pg_sleep(100) where exists (select from public.slow)');
+    sql('create table public.slow as select 1');
+    my $run = create_run({ do => 'write', lengths => [70_000] });
+    $sv->wake;
+    for my $round (1 .. 5) {
+        wait_for('the line alone to be stored', sub {
+            ask_if_up("select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query like '%agent.save_batch(%' "
+                . "and clock_timestamp() - query_start > '1.1 s'")
+        }, 60);
+        my $before = recoveries();
+        kill KILL => sql("select pid from pg_stat_activity where backend_type = 'background writer'");
+        wait_for('the end of the recovery', sub { recoveries() > $before });
+    }
+    wait_for('the line to be quick', sub { ask_if_up('with gone as (delete from public.slow returning 1) select count(*) from gone') });
+    wait_for('the run to end', sub {
+        ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'")
+    }, 180);
+    is status_of($run), 'success', 'its status is success';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+done_testing;
