@@ -55,6 +55,15 @@ typedef struct agent_db_params_t {
     const int *formats;
 } agent_db_params_t;
 
+/* Like agent_db_send(), of two statements, which are one transaction, in one
+ * write. The first one has no name, its result is dropped; the result received
+ * is that of the second, or the error of either. */
+apr_status_t agent_db_send_both(agent_db_t *db, const agent_statement_t *first,
+                                const char *const *first_params,
+                                const agent_statement_t *second,
+                                const agent_db_params_t *params,
+                                agent_error_t **err, apr_pool_t *pool);
+
 /* agent_db_send() with such parameters. */
 apr_status_t agent_db_send_params(agent_db_t *db,
                                   const agent_statement_t *statement,

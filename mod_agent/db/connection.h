@@ -15,6 +15,8 @@ struct agent_db_t {
     int backend_pid;
     /* Of const agent_statement_t *; each is prepared once. */
     apr_array_header_t *prepared;
+    /* The first one of agent_db_send_both() was sent, and has no result yet. */
+    bool has_first;
     /* Its preparation was sent, and has no result yet; NULL: none. */
     const agent_statement_t *preparing;
     /* The last statement was prepared by an earlier agent_db_send(). */

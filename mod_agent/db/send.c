@@ -116,16 +116,42 @@ static int send_prepared(agent_db_t *db, const agent_statement_t *statement,
                                0);
 }
 
-/* Sends the preparation of a statement and the statement, in one write. */
-static int send_with_preparation(agent_db_t *db,
-                                 const agent_statement_t *statement,
-                                 const agent_db_params_t *params)
+/* In pipeline mode: its preparation, if it has none, and the statement. */
+static int queue_statement(agent_db_t *db, const agent_statement_t *statement,
+                           const agent_db_params_t *params)
 {
-    db->preparing = statement;
-    return PQenterPipelineMode(db->conn)
-        && PQsendPrepare(db->conn, statement->name, statement->sql,
-                         statement->params, NULL)
-        && send_prepared(db, statement, params) && PQpipelineSync(db->conn);
+    if (!db->was_prepared) {
+        db->preparing = statement;
+        if (!PQsendPrepare(db->conn, statement->name, statement->sql,
+                           statement->params, NULL)) {
+            return 0;
+        }
+    }
+    return send_prepared(db, statement, params);
+}
+
+static int send_unnamed(agent_db_t *db, const agent_statement_t *statement,
+                        const agent_db_params_t *params)
+{
+    return PQsendQueryParams(db->conn, statement->sql, statement->params, NULL,
+                             params->values, params->lengths, params->formats,
+                             0);
+}
+
+apr_status_t agent_db_send_both(agent_db_t *db, const agent_statement_t *first,
+                                const char *const *first_params,
+                                const agent_statement_t *second,
+                                const agent_db_params_t *params,
+                                agent_error_t **err, apr_pool_t *pool)
+{
+    const agent_db_params_t texts = {.values = first_params};
+    int sent;
+
+    db->was_prepared = agent_db_is_prepared(db, second);
+    db->has_first = true;
+    sent = PQenterPipelineMode(db->conn) && send_unnamed(db, first, &texts)
+        && queue_statement(db, second, params) && PQpipelineSync(db->conn);
+    return agent_db_mark_sent(db, sent, err, pool);
 }
 
 apr_status_t agent_db_send_params(agent_db_t *db,
@@ -138,15 +164,15 @@ apr_status_t agent_db_send_params(agent_db_t *db,
     db->was_prepared = statement->name != NULL
         && agent_db_is_prepared(db, statement);
     if (statement->name == NULL) {
-        sent = PQsendQueryParams(db->conn, statement->sql, statement->params,
-                                 NULL, params->values, params->lengths,
-                                 params->formats, 0);
+        sent = send_unnamed(db, statement, params);
     }
     else if (db->was_prepared) {
         sent = send_prepared(db, statement, params);
     }
     else {
-        sent = send_with_preparation(db, statement, params);
+        sent = PQenterPipelineMode(db->conn)
+            && queue_statement(db, statement, params)
+            && PQpipelineSync(db->conn);
     }
     return agent_db_mark_sent(db, sent, err, pool);
 }
@@ -175,16 +201,26 @@ static void keep_first_error(agent_db_t *db, PGresult *next)
     db->partial = next;
 }
 
-/* The first result of send_with_preparation() is that of the preparation. */
+/* Before the result of a statement come, in a pipeline, those of the first of
+ * two statements and of the preparation. */
 static void keep_result_of_send(agent_db_t *db, PGresult *next)
 {
     const agent_statement_t *prepared = db->preparing;
 
-    db->preparing = NULL;
-    if (prepared != NULL && PQresultStatus(next) == PGRES_COMMAND_OK) {
-        APR_ARRAY_PUSH(db->prepared, const agent_statement_t *) = prepared;
-        PQclear(next);
-        return;
+    if (db->has_first) {
+        db->has_first = false;
+        if (PQresultStatus(next) == PGRES_TUPLES_OK) {
+            PQclear(next);
+            return;
+        }
+    }
+    else if (prepared != NULL) {
+        db->preparing = NULL;
+        if (PQresultStatus(next) == PGRES_COMMAND_OK) {
+            APR_ARRAY_PUSH(db->prepared, const agent_statement_t *) = prepared;
+            PQclear(next);
+            return;
+        }
     }
     keep_first_error(db, next);
 }

@@ -8,7 +8,6 @@
 
 #include "statement/account_sweeps.h"
 #include "statement/expire.h"
-#include "statement/save_limit.h"
 
 /* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
@@ -80,8 +79,8 @@ static void init_tables(agent_supervisor_t *sv)
  * A statement on the control connection may take a quarter of the lease: a
  * renewal is due after a quarter, may wait for one statement, and must succeed
  * before 13/20 of the lease, when runners are stopped. On the bulk connection
- * it may take half of the lease; save_limit.h has the limits of the output
- * connection.
+ * it may take half of the lease; on the output connection each statement has
+ * its own limit (statement/save.c).
  */
 static void init_databases(agent_supervisor_t *sv)
 {
@@ -100,13 +99,12 @@ static void init_databases(agent_supervisor_t *sv)
         .timeout = longest + margin,
         .on_connected = agent_worker_on_bulk_connected,
         .part = &sv->worker};
-    agent_database_settings_t output = {.timeout = longest + margin,
+    agent_database_settings_t output = {.statement_limit = longest,
+                                        .timeout = longest + margin,
                                         .is_on_demand = true,
                                         .on_connected = agent_save_on_connected,
                                         .part = &sv->save};
 
-    output.statement_limit = agent_save_limit_get(context, false);
-    output.lock_limit = output.statement_limit / 2;
     agent_database_init(&sv->control, context, &sv->poll, &control);
     agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
     agent_database_init(&sv->output, context, &sv->poll, &output);
@@ -206,7 +204,6 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);
 
-    agent_database_add(&sv->output, &agent_save_limit_operation, &sv->save);
     agent_database_add(&sv->output, &agent_dedicated_batch_operation,
                        &sv->save);
 }

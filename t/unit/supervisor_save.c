@@ -8,7 +8,7 @@
 #include <libpq-fe.h>
 
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
-#include "../../mod_agent/supervisor/statement/save_limit.h"
+#include "../../mod_agent/supervisor/statement/save.h"
 
 #define NOW apr_time_from_sec(1000)
 
@@ -161,16 +161,22 @@ static void a_worker_without_a_lease_saves_nothing(void **state)
                 == AGENT_CLOCK_NEVER);
 }
 
-/* The first batch is sent, after a change of the limit where it needs one, and
- * fails. (cmocka has a macro fail().) */
+/* The first batch is sent, with the limit that it needs. */
+static void send_first(queue_t *q)
+{
+    agent_batch_t *batch = first_of(q);
+
+    batch->retry_at = 0;
+    assert_true(is_dedicated_due(q));
+    batch->has_long_limit = agent_save_needs_long_limit(
+        agent_save_find_lease(q->fixture->runs, batch));
+    agent_batch_send_begin(q->batches, batch);
+}
+
+/* It is sent, and fails. (cmocka has a macro fail().) */
 static void fail_first(queue_t *q, agent_failure_t failure)
 {
-    first_of(q)->retry_at = 0;
-    if (agent_save_limit_operation.due(&q->save) <= NOW) {
-        agent_save_limit_operation.receive(&q->save, NULL);
-    }
-    assert_true(is_dedicated_due(q));
-    agent_batch_send_begin(q->batches, first_of(q));
+    send_first(q);
     q->control.answered_at = NOW + 1;
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
@@ -218,32 +224,16 @@ static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
     agent_lease_t *lease = q->fixture->leases[0];
 
     add_long(q, 0);
+    assert_false(agent_save_needs_long_limit(lease));
     fail_first(q, AGENT_FAILURE_TIMEOUT);
-    first_of(q)->retry_at = 0;
     assert_int_equal(first_of(q)->failures, 0);
-    assert_false(is_dedicated_due(q));
-    assert_true(agent_save_limit_operation.due(&q->save) <= NOW);
-    agent_save_limit_operation.receive(&q->save, NULL);
-    assert_true(agent_save_limit_operation.due(&q->save) == AGENT_CLOCK_NEVER);
-    assert_true(is_dedicated_due(q));
+    assert_true(agent_save_needs_long_limit(lease));
     /* The next line alone has it too, until one is quick. */
     agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT);
     assert_int_equal(agent_batch_size_limit(&lease->batch_size), 1);
-    assert_true(is_dedicated_due(q));
+    assert_true(agent_save_needs_long_limit(lease));
     agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT / 2);
-    assert_false(is_dedicated_due(q));
-    assert_true(agent_save_limit_operation.due(&q->save) <= NOW);
-}
-
-static void a_new_connection_has_the_shorter_limit(void **state)
-{
-    queue_t *q = make_queue(*state);
-
-    add_long(q, 0);
-    q->save.long_limit_on = 1;
-    assert_false(is_dedicated_due(q));
-    q->output.connection = 2;
-    assert_true(is_dedicated_due(q));
+    assert_false(agent_save_needs_long_limit(lease));
 }
 
 static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
@@ -264,8 +254,7 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
 
     add_long(q, 0);
     fail_first(q, AGENT_FAILURE_TIMEOUT);
-    agent_save_limit_operation.receive(&q->save, NULL);
-    agent_batch_send_begin(q->batches, first_of(q));
+    send_first(q);
     q->control.answered_at = first_of(q)->sent_at;
     (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 0);
@@ -443,7 +432,6 @@ int main(void)
         CHECK_TEST(
             after_a_time_out_of_several_lines_at_most_half_of_them_are_sent),
         CHECK_TEST(a_line_alone_that_needs_more_than_a_second_gets_more),
-        CHECK_TEST(a_new_connection_has_the_shorter_limit),
         CHECK_TEST(time_outs_of_a_line_alone_count_under_the_longer_limit),
         CHECK_TEST(
             a_time_out_while_the_database_answers_nothing_does_not_count),

@@ -56,6 +56,8 @@ struct agent_batch_t {
     /* No more items are added; it is in flight. */
     bool is_sealed;
     bool is_sent;
+    /* Of a dedicated one: its last attempt could take half of the lease. */
+    bool has_long_limit;
     /* Failures that were not transient. */
     int failures;
 };

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/order.h"
 #include "../lease/batch_move.h"
 #include "../lease/batch_send.h"
 #include "../lease/batch_split.h"
 #include "../runner/run/ack.h"
 #include "../runner/run/run_end.h"
-#include "save_limit.h"
 #include "save_params.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
@@ -35,7 +35,14 @@ static apr_time_t due_batch(void *part)
 
 static apr_time_t due_dedicated(void *part)
 {
-    return agent_save_limit_due(part, true);
+    const agent_save_t *save = part;
+    const agent_batch_queue_t *queue = &save->runs->batches;
+    const agent_batch_t *batch = agent_worker_is_live(save->worker)
+        ? agent_batch_send_next_dedicated(queue)
+        : NULL;
+
+    return batch != NULL ? agent_batch_due(batch, queue->context->now)
+                         : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t save_batch = {
@@ -47,29 +54,48 @@ static const agent_statement_t save_batch = {
            "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33, "
            "$34)"};
 
-static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
-                             agent_database_t *database, agent_error_t **err)
+static apr_status_t send_batch(void *part, agent_database_t *database,
+                               agent_error_t **err)
 {
-    apr_pool_t *pool = database->scratch;
+    const agent_save_t *save = part;
+    agent_batch_queue_t *queue = &save->runs->batches;
+    agent_batch_t *batch = agent_batch_send_next_shared(queue);
     agent_db_params_t params;
 
     if (batch == NULL) {
         /* The function `due` has found one. */
         abort();
     }
-    agent_save_make_params(&params, save->worker->id, batch, pool);
-    agent_batch_send_begin(&save->runs->batches, batch);
-    return agent_db_send_params(database->db, &save_batch, &params, err, pool);
+    queue->sent_at = queue->context->now;
+    agent_save_make_params(&params, save->worker->id, batch, database->scratch);
+    agent_batch_send_begin(queue, batch);
+    return agent_db_send_params(database->db, &save_batch, &params, err,
+                                database->scratch);
 }
 
-static apr_status_t send_batch(void *part, agent_database_t *database,
-                               agent_error_t **err)
-{
-    const agent_save_t *save = part;
-    agent_batch_queue_t *queue = &save->runs->batches;
+/* The limits of one transaction. */
+static const agent_statement_t set_limits = {
+    .params = 2,
+    .sql = "select pg_catalog.set_config('statement_timeout', $1, true), "
+           "pg_catalog.set_config('lock_timeout', $2, true)"};
 
-    queue->sent_at = queue->context->now;
-    return send_any(save, agent_batch_send_next_shared(queue), database, err);
+/*
+ * A statement with several lines may take AGENT_BATCH_SIZE_TIMEOUT, whatever
+ * was expected of them; so may a line alone at first. If it needs longer, it
+ * gets half of the lease. A statement may wait half of its limit for a lock,
+ * and is then tried again: the lock does not come from the output.
+ */
+static void set_limits_of(const char *limits[2], const agent_save_t *save,
+                          const agent_batch_t *batch, apr_pool_t *pool)
+{
+    apr_interval_time_t limit = agent_context_longest_statement(
+        save->runs->context);
+
+    if (!batch->has_long_limit) {
+        limit = AGENT_MIN(limit, AGENT_BATCH_SIZE_TIMEOUT);
+    }
+    limits[0] = agent_session_limit(limit, pool);
+    limits[1] = agent_session_limit(limit / 2, pool);
 }
 
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
@@ -78,15 +104,26 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     const agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
-    agent_lease_t *lease = batch != NULL
-        ? agent_save_find_lease(save->runs, batch)
-        : NULL;
+    apr_pool_t *pool = database->scratch;
+    const agent_lease_t *lease;
+    const char *limits[2];
+    agent_db_params_t params;
 
+    if (batch == NULL) {
+        /* The function `due` has found one. */
+        abort();
+    }
+    lease = agent_save_find_lease(save->runs, batch);
     if (lease != NULL) {
         batch = agent_batch_split_by_cost(
             queue, batch, agent_batch_size_limit(&lease->batch_size));
     }
-    return send_any(save, batch, database, err);
+    batch->has_long_limit = agent_save_needs_long_limit(lease);
+    set_limits_of(limits, save, batch, pool);
+    agent_save_make_params(&params, save->worker->id, batch, pool);
+    agent_batch_send_begin(queue, batch);
+    return agent_db_send_both(database->db, &set_limits, limits, &save_batch,
+                              &params, err, pool);
 }
 
 /* has_next: a run that waited for one of the batch is ready. */
@@ -354,8 +391,7 @@ static bool is_counted_failure(const agent_save_t *save,
     if (failure != AGENT_FAILURE_TIMEOUT) {
         return failure != AGENT_FAILURE_LOST;
     }
-    return agent_save_limit_is_long(save)
-        && save->control->answered_at > batch->sent_at;
+    return batch->has_long_limit && save->control->answered_at > batch->sent_at;
 }
 
 /* Counts a failed attempt, or limits the next statement to fewer lines. Returns

@@ -17,10 +17,6 @@ typedef struct agent_save_t {
     /* The connections of shared and of dedicated batches. */
     const agent_database_t *control;
     const agent_database_t *output;
-    /* save_limit.h: number of the output connection on which a statement may
-     * take as long as a line alone may; when to try again to change it. */
-    apr_uint64_t long_limit_on;
-    apr_time_t limit_retry_at;
     /* The output connection was lost while its statement had a single line, of
      * the run with this lease. */
     bool has_lost_line;
@@ -33,6 +29,13 @@ static inline agent_lease_t *agent_save_find_lease(const agent_runs_t *runs,
 {
     return agent_lease_find(&runs->leases,
                             &agent_batch_item(batch, 0)->run->key);
+}
+
+/* Whether the statement with the next dedicated batch of a run may take half of
+ * the lease. lease: NULL if it has ended. */
+static inline bool agent_save_needs_long_limit(const agent_lease_t *lease)
+{
+    return lease == NULL || lease->batch_size.needs_long_limit;
 }
 
 /* Called when the output connection is up. Counts an attempt in which a line
