@@ -91,6 +91,7 @@ static void init_databases(agent_supervisor_t *sv)
         / 10;
     agent_database_settings_t control = {
         .statement_limit = limit,
+        .lock_limit = limit / 2,
         .timeout = limit + margin,
         .on_connected = agent_worker_on_connected,
         .part = &sv->worker};

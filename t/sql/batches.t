@@ -36,8 +36,9 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
 };
 
 subtest 'the time of a batch is that of its transaction' => sub {
-    my ($row) = $session->query('select agent.elapsed_usec() from pg_sleep(0.01)');
+    my ($row) = $session->query("select agent.elapsed_usec('0'), agent.elapsed_usec('1 s') from pg_sleep(0.01)");
     cmp_ok $row->[0], '>=', 10_000, 'in microseconds';
+    cmp_ok $row->[1], '<', $row->[0] - 900_000, 'without the time of its locks';
 };
 
 subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {

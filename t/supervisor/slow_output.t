@@ -98,6 +98,27 @@ subtest 'runs share batches while each commit is slow' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+for my $lock ([ 'the table of events', sub { 'lock table agent.run_events in exclusive mode' } ],
+    [ 'a thread', sub { "select from agent.threads t join agent.runs r using (thread_id) where r.run_id = '$_[0]' for update of t" } ]) {
+    my ($what, $statement) = @{$lock};
+    subtest "a shared batch that waits for the lock of $what makes no run slow" => sub {
+        my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+        $sv->wait_ready;
+        my ($run, $other) = map { create_run({ do => 'write', lengths => $_ }) } [10], \@SHORT;
+        my $held = hold_lock($statement->($run));
+        $sv->wake;
+        wait_for('a batch to wait for longer than a quick one takes', sub {
+            poll("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%agent.save_batch(%' "
+                . "and clock_timestamp() - query_start > '0.5 s'")
+        });
+        release_lock($held);
+        wait_all_final('success', $run, $other);
+        is sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'"), 2,
+            'there is no connection for dedicated batches';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
+
 subtest 'a run all of whose lines together take longer than a statement may is saved in parts' => sub {
     my $sv = TestSupervisor->start($pg, @runner, lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
     $sv->wait_ready;

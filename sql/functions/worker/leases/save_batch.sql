@@ -15,8 +15,9 @@
 -- "r": run_id, "e": epoch}, which override equal members.
 -- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
 --          that waited for any of the batch is ready now, the same in each row; elapsed_usec: the time that it took in
---          the database, without its commit.
--- Locks:   the threads of runs with p_locks_thread, then the queue rows, then the run rows.
+--          the database, without its commit and without locking the table of events, threads and queue rows: a wait
+--          for another transaction says nothing about the cost of the output.
+-- Locks:   the table of events, the threads of runs with p_locks_thread, then the queue rows, then the run rows.
 create or replace function agent.save_batch(
     p_worker_id bigint,
     p_deployment_ids uuid[],
@@ -62,8 +63,9 @@ declare
     v_runs        agent.leased_run[];
     v_events      agent.batch_event[];
     v_leases      agent.run_queue[];
-    v_only_events boolean;
+    v_only_events boolean := not true = any (p_locks_thread);
     v_promoted    boolean := false;
+    v_locking     interval;
 begin
     v_runs := (
         select array_agg(agent.make_leased_run(
@@ -86,11 +88,13 @@ begin
                    p_event_runs, p_event_seqs, p_event_names, p_event_data, p_event_checkpoint_ids, p_event_paths)
                as i (run, seq, event, data, checkpoint_id, path));
 
-    v_only_events := not true = any (p_locks_thread);
+    v_locking := clock_timestamp() - transaction_timestamp();
+    lock table only agent.run_events in row exclusive mode;
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
     v_leases := agent.fence_leases(p_worker_id, v_runs);
+    v_locking := clock_timestamp() - transaction_timestamp() - v_locking;
 
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
@@ -102,7 +106,7 @@ begin
     -- The usual batch: no run ended, all leases are held.
     if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', false, false, agent.elapsed_usec()
+            select k.run_id, 'saved', false, false, agent.elapsed_usec(v_locking)
               from unnest(v_runs) k;
         return;
     end if;
@@ -123,7 +127,7 @@ begin
     -- All leases were held: no run needs to be looked up to tell how it ended.
     if cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec()
+            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec(v_locking)
               from unnest(v_runs) k;
         return;
     end if;
@@ -132,7 +136,7 @@ begin
         select k.run_id,
                case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
                u.run_id is not null or c.call_id is not null,
-               v_promoted, agent.elapsed_usec()
+               v_promoted, agent.elapsed_usec(v_locking)
           from unnest(v_runs) k
           left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
@@ -140,19 +144,16 @@ begin
                   from agent.usage_events e
                  where q.run_id is null
                    and e.deployment_id = k.deployment_id
-                   and e.run_id = k.run_id
-                   and e.epoch = k.epoch
+                   and e.run_id = k.run_id and e.epoch = k.epoch
                    and e.worker_id = p_worker_id
                  limit 1
                ) u on true
           left join lateral (
                 select x.call_id
                   from agent.calls x
-                 where q.run_id is null
-                   and u.run_id is null
-                   and x.call_id = k.run_id
+                 where q.run_id is null and u.run_id is null
+                   and x.call_id = k.run_id and x.epoch = k.epoch
                    and x.deployment_id is not distinct from k.deployment_id
-                   and x.epoch = k.epoch
                    and x.worker_id = p_worker_id
                  limit 1
                ) c on true;
