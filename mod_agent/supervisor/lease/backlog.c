@@ -70,7 +70,7 @@ static const agent_backlog_t *look_up_account(
     return backlog != NULL ? backlog : &nothing;
 }
 
-/* Finds it in one of the hashes, or makes it. */
+/* Finds the backlog of an id in one of the hashes, or makes it. */
 static agent_backlog_t *find_or_make(agent_backlog_table_t *table,
                                      apr_hash_t *hash, const char *id)
 {
@@ -178,7 +178,7 @@ static bool account_may_add(apr_size_t own, apr_size_t all,
     return may_add(own, bytes, rest / 4 * 3 + reserve);
 }
 
-/* Its bytes in batches of that kind, with credit for these. */
+/* Its bytes in batches of one kind, with credit for these. */
 static apr_size_t bytes_in(const agent_backlog_t *backlog,
                            agent_backlog_kind_t kind)
 {

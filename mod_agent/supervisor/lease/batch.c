@@ -371,7 +371,7 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
     return is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
 }
 
-/* When a batch with an item of that kind is due. */
+/* Returns when a batch with an item of this kind is due. */
 static apr_time_t due_of(const agent_batch_queue_t *queue,
                          agent_item_kind_t kind)
 {

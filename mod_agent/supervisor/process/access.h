@@ -20,9 +20,9 @@ typedef struct agent_access_t {
 } agent_access_t;
 
 /*
- * Tries all of them with the rights of uid and gid, without supplementary
+ * Tries to use all paths with the rights of uid and gid, without supplementary
  * groups, in a child process; (uid_t)-1: with those of this process. *failed:
- * the first one that is not possible, borrowed from paths, and the result is
+ * the first path that cannot be used, borrowed from paths, and the result is
  * the reason; NULL: the attempt itself failed.
  */
 apr_status_t agent_access_check(const char **failed, uid_t uid, gid_t gid,

@@ -17,11 +17,11 @@
 /* agent-, two numbers with their dashes, a deployment with NUL. */
 #define AGENT_CGROUP_NAME_SIZE (6 + 2 * 12 + AGENT_DEPLOYMENT_SIZE)
 
-/* *fd: the directory, to be closed by the caller. Errors: those of open();
- * APR_ENOTIMPL when it is not in a cgroup v2 file system. */
+/* Opens the directory. *fd: to be closed by the caller. Errors: those of
+ * open(); APR_ENOTIMPL when it is not in a cgroup v2 file system. */
 apr_status_t agent_cgroup_open(int *fd, const char *directory);
 
-/* The name of the cgroup of a pool. */
+/* Prints the name of the cgroup of a pool. */
 void agent_cgroup_print_name(char out[AGENT_CGROUP_NAME_SIZE], pid_t spawner,
                              int pool, const char *deployment);
 
@@ -33,13 +33,13 @@ void agent_cgroup_print_name(char out[AGENT_CGROUP_NAME_SIZE], pid_t spawner,
 apr_status_t agent_cgroup_enter(const char **failed, int fd, const char *name,
                                 const agent_cgroup_limits_t *limits, pid_t pid);
 
-/* Kills the processes in it and removes it. False: it still has processes: they
- * take a moment to end, or, before Linux 5.14, have started others.
- * To be called again. */
+/* Kills the processes in a cgroup and removes it. False: it still has
+ * processes, which take a moment to end, or, before Linux 5.14, have started
+ * others; call it again. */
 bool agent_cgroup_remove(int fd, const char *name);
 
-/* Removes the cgroups below fd that a spawner that was killed has left. One
- * whose processes do not end within 0.2 s remains until the next call. */
+/* Removes the cgroups below fd of spawners that were killed. One whose
+ * processes do not end within 0.2 s remains until the next call. */
 void agent_cgroup_remove_stale(int fd);
 
 /* A description of the directory that was expected, and the file, or else the

@@ -46,30 +46,30 @@ bool agent_process_close_fds(const int *keep, int count);
  */
 apr_status_t agent_process_become(uid_t uid, gid_t gid);
 
-/* open(path, O_RDONLY) with the rights of uid and gid, for a process that may
- * be root; (uid_t)-1: with its own. It does not wait for a FIFO. This process
- * loses its supplementary groups. -1 and errno on failure. */
+/* Opens a file for reading with the rights of uid and gid, for a process that
+ * may be root; (uid_t)-1: with its own. It does not wait for a FIFO. This
+ * process loses its supplementary groups. -1 and errno on failure. */
 int agent_process_open_as(uid_t uid, gid_t gid, const char *path);
 
-/* The name shown by ps -c and top; at most 15 characters. */
+/* Sets the name that ps -c and top show; at most 15 characters. */
 void agent_process_name(const char *name);
 
 /*
- * Identifies this boot of this host, as seen from this pid name space. False
- * when /proc is missing.
+ * Prints an id of this boot of this host, as seen from this pid name space.
+ * False when /proc is missing.
  */
 bool agent_process_boot_id(char out[AGENT_PROCESS_BOOT_SIZE]);
 
-/* When a process started: clock ticks since boot (field 22 of /proc/PID/stat);
- * -1: unknown. */
+/* Returns when a process started, in clock ticks since boot (field 22 of
+ * /proc/PID/stat); -1: unknown. */
 apr_int64_t agent_process_start_time(pid_t pid);
 
-/* Resident memory of a process in bytes; -1: unknown. Needs no privilege, even
- * for a process that is not dumpable. */
+/* Returns the resident memory of a process in bytes; -1: unknown. Needs no
+ * privilege, even for a process that is not dumpable. */
 apr_int64_t agent_process_resident(pid_t pid);
 
-/* RLIMIT_LOCKS of a process; -1: none, or unknown. Needs no privilege, which
- * prlimit() does for a process of another user. */
+/* Returns RLIMIT_LOCKS of a process; -1: none, or unknown. Needs no privilege,
+ * which prlimit() does for a process of another user. */
 apr_int64_t agent_process_locks(pid_t pid);
 
 /* Whether two boot ids are of the same boot of one machine, in any pid name

@@ -49,7 +49,7 @@ apr_status_t agent_spawner_start(agent_spawner_t *spawner,
                                  const agent_supervisor_config_t *config,
                                  const char **path);
 
-/* Requests a runner with that id, of the pool with that index in the
+/* Requests a runner of a pool. id: the runner's; pool: its index in the
  * configuration. The spawner gets copies of fds. STARTED or REFUSED follows. */
 apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
                                  apr_uint32_t id, int pool,
@@ -59,13 +59,13 @@ apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
 apr_status_t agent_spawner_kill(const agent_spawner_t *spawner, apr_uint32_t id,
                                 int number);
 
-/* The next update; AGENT_SPAWNER_NOTHING when there is none yet. */
+/* Returns the next update; AGENT_SPAWNER_NOTHING when there is none yet. */
 agent_spawner_update_t agent_spawner_receive(const agent_spawner_t *spawner,
                                              apr_uint32_t *id, int *value);
 
 /*
- * Lets the spawner kill all runners and end, and waits for it, but no longer
- * than timeout_ms.
+ * Has the spawner kill all runners and end, and waits for its end for at most
+ * timeout_ms.
  */
 void agent_spawner_stop(agent_spawner_t *spawner, int timeout_ms);
 

@@ -42,12 +42,15 @@ extern const agent_operation_t agent_claim_operation;
 /* The pointers must be set. */
 void agent_claim_init(agent_claim_t *claim);
 
-/* claim_choose.c: when the next statement is due; which runs it asks for
- * (agent_runner_pool_t.claim); and its end. A pool that got all runs that it
- * asked for, and all pools if the statement returned all rows that it may, are
- * due again when they have a slot. is_done: false when the statement failed. */
+/* Functions of claim_choose.c. Returns when the next statement is due. */
 apr_time_t agent_claim_due(const agent_claim_t *claim);
+
+/* Chooses the runs that the statement asks for (agent_runner_pool_t.claim). */
 void agent_claim_choose(agent_claim_t *claim);
+
+/* Ends a statement; is_done: false if it failed. A pool that got all runs that
+ * it asked for, and all pools if the statement returned all rows that it may,
+ * are due again when they have a slot. */
 void agent_claim_finish(agent_claim_t *claim, bool is_done);
 
 #endif
