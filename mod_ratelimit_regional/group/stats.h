@@ -34,6 +34,14 @@ static inline bool rlr_stats_is_decided(rlr_stats_outcome_t outcome)
         || outcome == RLR_STATS_ASKED;
 }
 
+/* Whether it is a reason to decide without the store; the request has another
+ * outcome too. */
+static inline bool rlr_stats_is_reason(rlr_stats_outcome_t outcome)
+{
+    return outcome == RLR_STATS_LATE || outcome == RLR_STATS_BUSY
+        || outcome == RLR_STATS_AWAY;
+}
+
 /* The word of each on the status page. */
 extern const char *const rlr_stats_words[RLR_STATS_OUTCOMES];
 
@@ -51,10 +59,11 @@ typedef struct rlr_stats_t {
     rlr_stats_region_t regions[RLR_STATS_REGIONS];
     /* Rounds: calls that are sent together, and their replies. */
     _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
-    _Atomic uint64_t round_us; /* of all rounds */
+    _Atomic uint64_t round_us; /* the duration of all rounds together */
     /* Rounds, and attempts to connect, with an error. */
     _Atomic uint64_t errors;
-    _Atomic uint64_t logged; /* of RLR_STATS_LATE and RLR_STATS_BUSY */
+    /* How many of RLR_STATS_LATE and RLR_STATS_BUSY have been logged. */
+    _Atomic uint64_t logged;
 } rlr_stats_t;
 
 /* Returns the numbers of the region; those of the last one if there are too
@@ -68,7 +77,7 @@ void rlr_stats_error(rlr_stats_t *stats); /* the store cannot be reached */
 /* Returns the number of all rounds. */
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
 
-/* Returns how many requests of all regions were decided so. */
+/* Returns how many requests of all regions had that outcome. */
 uint64_t rlr_stats_sum(const rlr_stats_t *stats, rlr_stats_outcome_t outcome);
 
 #endif

@@ -101,22 +101,48 @@ static void print_new_key_metrics(request_rec *r, const rlr_status_t *status)
 
 /* ---- The store ---- */
 
-static void print_store_requests(request_rec *r, const rlr_status_t *status)
+static void print_outcome(request_rec *r, const rlr_status_t *status,
+                          const char *name, const char *label,
+                          rlr_stats_outcome_t outcome)
 {
-    ap_rputs("# HELP ratelimit_store_requests_total Requests by how this host "
-             "decided them; late, busy and away are then alone_...\n"
-             "# TYPE ratelimit_store_requests_total counter\n",
-             r);
     for (int i = 0; i < status->regions->nelts; i++) {
         const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
                                                            rlr_status_region_t);
 
-        for (int k = 0; k < RLR_STATS_OUTCOMES; k++) {
-            ap_rprintf(r,
-                       "ratelimit_store_requests_total{region=\"%s\","
-                       "host=\"%s\",decision=\"%s\"} %" APR_UINT64_T_FMT "\n",
-                       region->region, status->store->host, rlr_stats_words[k],
-                       atomic_load(&region->store->requests[k]));
+        ap_rprintf(r,
+                   "%s{region=\"%s\",host=\"%s\",%s=\"%s\"} "
+                   "%" APR_UINT64_T_FMT "\n",
+                   name, region->region, status->store->host, label,
+                   rlr_stats_words[outcome],
+                   atomic_load(&region->store->requests[outcome]));
+    }
+}
+
+/* Each request has one decision, so that these add up; and one reason, if it
+ * was decided without the store. */
+static void print_store_requests(request_rec *r, const rlr_status_t *status)
+{
+    static const char requests[] = "ratelimit_store_requests_total";
+    static const char alone[] = "ratelimit_store_alone_total";
+
+    ap_rprintf(r,
+               "# HELP %s Requests by how this host decided them, each once.\n"
+               "# TYPE %s counter\n",
+               requests, requests);
+    for (rlr_stats_outcome_t k = 0; k < RLR_STATS_OUTCOMES; k++) {
+        if (!rlr_stats_is_reason(k)) {
+            print_outcome(r, status, requests, "decision", k);
+        }
+    }
+    ap_rprintf(
+        r,
+        "# HELP %s Requests that this host decided without the store, by "
+        "the reason.\n"
+        "# TYPE %s counter\n",
+        alone, alone);
+    for (rlr_stats_outcome_t k = 0; k < RLR_STATS_OUTCOMES; k++) {
+        if (rlr_stats_is_reason(k)) {
+            print_outcome(r, status, alone, "reason", k);
         }
     }
 }

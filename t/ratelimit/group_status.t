@@ -73,6 +73,13 @@ is $after->{alone_refused} + $after->{alone_admitted} - $before->{alone_refused}
     'requests that the host decides alone are counted';
 is $after->{away} + $after->{late} + $after->{busy} - $before->{away} - $before->{late} - $before->{busy}, 3,
     'requests that the store does not decide are counted by the reason';
+# The sum over the labels of each.
+my $away = see(1, '?format=prometheus')->{body};
+my %sum;
+$sum{$1} += $2 while $away =~ /^(ratelimit_store_(?:requests|alone)_total)\{.*\} (\d+)$/mg;
+is $sum{ratelimit_store_requests_total}, $after->{leased} + $after->{cached} + $after->{asked} + $after->{alone_admitted} + $after->{alone_refused},
+    'the metric of decisions counts each request once';
+is $sum{ratelimit_store_alone_total}, $after->{away} + $after->{late} + $after->{busy}, 'metrics have why requests were decided without the store';
 my $errors = store(1)->{errors};
 wait_for('further errors', sub { store(1)->{errors} > $errors + 2 });
 pass 'attempts to connect with an error are counted';
