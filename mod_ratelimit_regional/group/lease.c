@@ -61,7 +61,7 @@ bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms)
 {
     uint64_t half_ms = (lease->until_ms - lease->from_ms) / 2;
 
-    /* A lease that hardly anything was used of ends. */
+    /* A lease of which hardly anything was used is left to expire. */
     return lease->size > 0 && now_ms < lease->until_ms
         && now_ms >= lease->cached_until_ms
         && (lease->left <= lease->size / 2

@@ -22,18 +22,18 @@ typedef struct rlr_lease_t {
     unsigned char key[RLR_STORE_KEY_BYTES];
     rlr_limit_t limit;
     uint64_t tag;
-    uint32_t size; /* of the lease, without requests that waited for it */
-    uint32_t left; /* of it */
+    uint32_t size; /* admissions, without those of requests that waited */
+    uint32_t left; /* admissions of the lease that are not used */
     uint32_t waited;
     uint64_t from_ms;
     uint64_t until_ms;
-    uint64_t closed_tag; /* of the previous lease, not yet reported */
+    uint64_t closed_tag; /* the previous lease's, not yet reported */
     uint32_t closed_used;
     uint64_t refused_until_ms;   /* when an admission is expected */
     uint64_t cached_until_ms;    /* until when refusals are not asked for */
     uint64_t requested_until_ms; /* until when a request is under way */
     uint64_t logged_until_ms;    /* until when no refusal is logged */
-    uint32_t unused;             /* of the key, at the last reply */
+    uint32_t unused;             /* what the store had left at its last reply */
     uint64_t reset_at_ms;        /* when an admission of the key expires */
     /* Granted to this host, oldest first; amount 0: not in use. */
     struct {

@@ -235,8 +235,8 @@ typedef struct listing_t {
     uint32_t partition;
     uint64_t now_ms;
     add_t *add;
-    uint32_t most;      /* of one lease */
-    size_t size;        /* of an entry */
+    uint32_t most;      /* entries of one lease */
+    size_t size;        /* bytes of an entry */
     bool must_be_whole; /* leases that cannot be locked are lost */
 } listing_t;
 

@@ -35,7 +35,7 @@ static inline uint32_t rlr_period_lease(uint32_t interval_sec)
     return ms < RLR_PERIOD_LEASE_MAX_MS ? ms : RLR_PERIOD_LEASE_MAX_MS;
 }
 
-/* After this long of heartbeat a host's share is not reserved. */
+/* How long a host has sent heartbeats before its share is not reserved (R). */
 static inline uint64_t rlr_period_settle(uint32_t interval_sec)
 {
     return RLR_PERIOD_TIMEOUT_MS + RLR_PERIOD_CALL_MS

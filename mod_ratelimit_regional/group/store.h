@@ -12,11 +12,11 @@
 /* Without a terminator. */
 #define RLR_STORE_EPOCH_BYTES 16
 #define RLR_STORE_ID_BYTES    16
-/* Of a host, with a terminator. */
+/* A host's name, with a terminator. */
 #define RLR_STORE_NAME_BYTES 64
-/* Of several. */
+/* The names of several hosts. */
 #define RLR_STORE_NAMES_BYTES 200
-/* Longer ones are cut. */
+/* Longer rules are cut. */
 #define RLR_STORE_RULES_BYTES 262144
 #define RLR_STORE_NO_NUMBER   (-1)
 #define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
@@ -55,6 +55,9 @@ typedef enum rlr_store_status_t {
 #define RLR_STORE_BRING 16U
 /* Stops: this is the last call of its id. */
 #define RLR_STORE_LEAVE 32U
+
+/* Items of one call: a script blocks the store. */
+#define RLR_STORE_ITEMS_MAX 64U
 
 /* A request for admissions of a key. */
 typedef struct rlr_store_item_t {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of all processes of a host. */
+/* Slots of all processes of a host. */
 #define RLR_WAIT_SLOTS_MAX 1024U
 
 typedef struct rlr_wait_slot_t {

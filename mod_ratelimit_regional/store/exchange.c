@@ -19,9 +19,7 @@
 /* After a call that the store has ignored, or answered too late. */
 #define PAUSE_MS(members) (members)
 #define RETRY_MS          300U
-/* Items of one call: a script blocks the store. */
-#define ITEMS_MAX 64U
-#define MARKS_MAX 512U
+#define MARKS_MAX         512U
 /* For all marks of a partition: millions. */
 #define REPORT_MS 10000U
 /* Calls until a pending request is sent: hello, report, heartbeat, pending
@@ -36,7 +34,8 @@ typedef struct flight_t {
     uint64_t sent_ms;
     rlr_store_call_t call;
     rlr_store_item_t *items;
-    rlr_pending_request_t *pending_requests[ITEMS_MAX]; /* of the items */
+    rlr_pending_request_t
+        *pending_requests[RLR_STORE_ITEMS_MAX]; /* of the items */
 } flight_t;
 
 typedef struct flights_t {
@@ -103,8 +102,9 @@ static void take_pending_requests(rlr_exchange_t *exchange, flight_t *flight,
     rlr_pending_request_t **at = list;
     uint32_t count = 0;
 
-    flight->items = apr_pcalloc(scratch, ITEMS_MAX * sizeof(*flight->items));
-    while (*at != NULL && count < ITEMS_MAX) {
+    flight->items = apr_pcalloc(scratch,
+                                RLR_STORE_ITEMS_MAX * sizeof(*flight->items));
+    while (*at != NULL && count < RLR_STORE_ITEMS_MAX) {
         rlr_pending_request_t *pending = *at;
 
         /* A reset is a call of its own. */

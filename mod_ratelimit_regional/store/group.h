@@ -30,8 +30,8 @@ typedef struct rlr_group_t {
     const rlr_group_config_t *config;
     rlr_ledger_t ledger;
     rlr_member_config_t member;
-    const char *rules;    /* of this host, a line for each, for operators */
-    uint32_t longest_sec; /* interval of these rules */
+    const char *rules;    /* this host's, a line for each, for operators */
+    uint32_t longest_sec; /* the longest interval of these rules */
     rlr_queue_t *queue;   /* set in each child; NULL before */
 } rlr_group_t;
 

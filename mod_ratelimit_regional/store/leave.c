@@ -9,8 +9,6 @@
 #include "../group/leases.h"
 #include "publish.h"
 
-/* Of one call: a script blocks the store. */
-#define ITEMS_MAX 64U
 /* httpd must end. Leases that are not returned expire, and a share that is not
  * is reserved. */
 #define LEASES_MS 1000U
@@ -21,7 +19,7 @@ typedef struct leaving_t {
     rlr_store_connection_t *connection;
     uint64_t leases_until_ms;
     uint32_t partition;
-    rlr_member_t member; /* of the partition */
+    rlr_member_t member; /* the partition's */
     apr_pool_t *scratch;
 } leaving_t;
 
@@ -39,7 +37,7 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
                              const rlr_store_item_t *items, uint32_t count)
 {
     uint64_t now_ms = get_time().floor_ms;
-    rlr_store_grant_t grants[ITEMS_MAX];
+    rlr_store_grant_t grants[RLR_STORE_ITEMS_MAX];
     rlr_store_reply_t reply = {.grants = grants};
     rlr_store_call_t call;
     const char *error;
@@ -75,7 +73,7 @@ static bool is_in_heartbeat(const leaving_t *leaving)
 
 static const char *leave_partition(leaving_t *leaving, bool *has_left)
 {
-    rlr_store_item_t items[ITEMS_MAX];
+    rlr_store_item_t items[RLR_STORE_ITEMS_MAX];
     uint32_t cursor = 0;
     uint32_t count = 0;
     const char *error = rlr_connection_open(leaving->connection);
@@ -88,7 +86,7 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
         return "its data are lost, or the host is not a member";
     }
     do {
-        count = rlr_leases_close(items, ITEMS_MAX, &cursor,
+        count = rlr_leases_close(items, RLR_STORE_ITEMS_MAX, &cursor,
                                  &leaving->group->ledger, leaving->partition,
                                  get_time().ceil_ms);
         if (error == NULL && count > 0) {

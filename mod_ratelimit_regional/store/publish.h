@@ -6,12 +6,12 @@
 #include "connection.h"
 #include "group.h"
 
-/* The numbers that hosts have in it are those of their rules. */
+/* The store keeps the rules of a host by its number in this partition. */
 #define RLR_PUBLISH_PARTITION 0U
 
 /* Sends group->rules, if this host is a member and no process of it has within
- * the last minute. The connection has no call under way. An error does not
- * matter here: the next call has it too. */
+ * the last minute. The connection has no call under way. Ignores errors:
+ * the next call of a partition reports them. */
 void rlr_publish_send(rlr_store_connection_t *connection,
                       const rlr_group_t *group, apr_pool_t *scratch);
 

@@ -9,14 +9,14 @@
 
 #include "../counter/clock.h"
 
-#define QUESTIONS 512
-#define RESET_US  1000000U
+#define PENDING_MAX 512
+#define RESET_US    1000000U
 /* A thread that waits may be scheduled this much later. */
 #define SCHEDULE_MS 1000U
 
 struct rlr_queue_t {
     pthread_mutex_t lock;
-    pthread_cond_t asked;
+    pthread_cond_t has_pending;
     rlr_wait_slots_t slots;
     uint32_t timeout_us;
     bool is_stopped;
@@ -24,7 +24,7 @@ struct rlr_queue_t {
     rlr_pending_request_t *first; /* not yet sent */
     rlr_pending_request_t *last;
     rlr_pending_request_t *unused;
-    rlr_pending_request_t pending_requests[QUESTIONS];
+    rlr_pending_request_t pending_requests[PENDING_MAX];
 };
 
 static bool make_condition(pthread_cond_t *condition)
@@ -43,11 +43,11 @@ rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
 {
     rlr_queue_t *queue = apr_pcalloc(pool, sizeof(*queue));
     bool made = pthread_mutex_init(&queue->lock, NULL) == 0
-        && make_condition(&queue->asked);
+        && make_condition(&queue->has_pending);
 
     queue->slots = *slots;
     queue->timeout_us = timeout_us;
-    for (int i = 0; made && i < QUESTIONS; i++) {
+    for (int i = 0; made && i < PENDING_MAX; i++) {
         made = make_condition(&queue->pending_requests[i].done);
         queue->pending_requests[i].next = queue->unused;
         queue->unused = &queue->pending_requests[i];
@@ -85,7 +85,7 @@ static rlr_pending_request_t *find_locked(rlr_queue_t *queue,
 }
 
 /* NULL: all are in use. */
-static rlr_pending_request_t *ask_locked(rlr_queue_t *queue,
+static rlr_pending_request_t *add_locked(rlr_queue_t *queue,
                                          const unsigned char *key,
                                          rlr_limit_t limit, bool is_reset)
 {
@@ -112,7 +112,7 @@ static rlr_pending_request_t *ask_locked(rlr_queue_t *queue,
         queue->last->next = pending;
     }
     queue->last = pending;
-    pthread_cond_signal(&queue->asked);
+    pthread_cond_signal(&queue->has_pending);
     return pending;
 }
 
@@ -162,7 +162,7 @@ static rlr_queue_result_t request_locked(rlr_queue_t *queue,
     rlr_pending_request_t *pending = find_locked(queue, key, limit);
 
     if (pending == NULL) {
-        pending = ask_locked(queue, key, limit, false);
+        pending = add_locked(queue, key, limit, false);
     }
     if (pending != NULL) {
         pending->waiting++;
@@ -209,7 +209,7 @@ void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
 {
     pthread_mutex_lock(&queue->lock);
     if (find_locked(queue, key, limit) == NULL) {
-        ask_locked(queue, key, limit, false);
+        add_locked(queue, key, limit, false);
     }
     pthread_mutex_unlock(&queue->lock);
 }
@@ -221,7 +221,7 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
     bool is_removed = false;
 
     pthread_mutex_lock(&queue->lock);
-    pending = ask_locked(queue, key, none, true);
+    pending = add_locked(queue, key, none, true);
     if (pending != NULL) {
         wait_locked(queue, pending, RESET_US);
         is_removed = pending->is_done && pending->is_decided;
@@ -241,7 +241,7 @@ rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 
     pthread_mutex_lock(&queue->lock);
     while (queue->first == NULL && !queue->is_stopped && rv == 0) {
-        rv = pthread_cond_timedwait(&queue->asked, &queue->lock, &until);
+        rv = pthread_cond_timedwait(&queue->has_pending, &queue->lock, &until);
     }
     list = queue->first;
     queue->first = NULL;
@@ -275,7 +275,7 @@ void rlr_queue_stop(rlr_queue_t *queue)
 {
     pthread_mutex_lock(&queue->lock);
     queue->is_stopped = true;
-    pthread_cond_signal(&queue->asked);
+    pthread_cond_signal(&queue->has_pending);
     pthread_mutex_unlock(&queue->lock);
 }
 

@@ -13,9 +13,9 @@
 #include "../counter/clock.h"
 #include "../group/period.h"
 
-/* From one pending request to the next. */
+/* From one query to the next. */
 #define ASK_MS 300U
-/* An unanswered pending request ends the connection; and how long none is
+/* An unanswered query ends the connection; and how long none is
  * opened. */
 #define ANSWER_MS 1000U
 #define RETRY_MS  1000U

@@ -17,7 +17,7 @@ typedef struct rlr_sentinel_t rlr_sentinel_t;
 rlr_sentinel_t *rlr_sentinel_make(const rlr_connection_config_t *config,
                                   apr_pool_t *pool);
 
-/* Sends pending requests that are due, and takes replies. Sets *primary and
+/* Sends queries that are due, and takes replies. Sets *primary and
  * returns NULL, or an error, valid until the next call. While no primary is
  * known it waits for half a second at most. */
 const char *rlr_sentinel_find(rlr_sentinel_t *sentinel,
