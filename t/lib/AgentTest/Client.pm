@@ -37,7 +37,7 @@ sub new {
         ($args{local_address} ? (local_address => $args{local_address}) : ()),
         ($args{tls} ? (verify_SSL => 0, SSL_options => $args{tls}) : ()),
     );
-    return bless { url => $url, address => $address, http => $http }, $class;
+    return bless { url => $url, address => $address, local_address => $args{local_address}, http => $http }, $class;
 }
 
 sub url { return $_[0]{url} }
@@ -71,11 +71,11 @@ sub answer {
 
 # --- Raw bytes ----------------------------------------------------------------
 
-# connection(LocalAddr => '127.0.0.2'): as a client of that address.
+# From local_address, or connection(LocalAddr => '127.0.0.2'): as a client of that address.
 sub connection {
     my ($self, %options) = @_;
     return IO::Socket::INET->new(PeerAddr => $self->{address},
-        Timeout => $TIMEOUT_SEC, %options) // croak "no connection to $self->{address}: $!";
+        ($self->{local_address} ? (LocalAddr => $self->{local_address}) : ()), Timeout => $TIMEOUT_SEC, %options) // croak "no connection to $self->{address}: $!";
 }
 
 # Sends the bytes and returns all that is received until the server closes.
