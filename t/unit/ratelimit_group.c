@@ -119,18 +119,23 @@ static uint32_t local(const case_t *test, int i)
 
 /* Host 0 is cut off, and its number given to host 1, which was killed before:
  * all numbers have a host connected while host 0 admits its share. */
+static void replace_cut_off_host(case_t *test)
+{
+    begin(test);
+    /* Until the share of the killed host is no longer reserved. */
+    pass(test, 277000, 5);
+    start_host(test, 1);
+    pass(test, 61000, 4);
+    pass(test, 80000, 6);
+    assert_int_equal(test->hosts[1].member.number, 0);
+    assert_int_equal(local(test, 0), 3);
+}
+
 static void a_number_is_reserved_while_its_earlier_host_may_use_it(void **state)
 {
     case_t test;
 
-    begin(&test);
-    /* Until the share of the killed host is no longer reserved. */
-    pass(&test, 277000, 5);
-    start_host(&test, 1);
-    pass(&test, 61000, 4);
-    pass(&test, 80000, 6);
-    assert_int_equal(test.hosts[1].member.number, 0);
-    assert_int_equal(local(&test, 0), 3);
+    replace_cut_off_host(&test);
     assert_int_equal(call(&test, 2, 9, 0), 6);
     /* Until it may not be used, and is not. */
     pass(&test, 200000, 6);
@@ -242,6 +247,16 @@ static void a_new_host_takes_the_number_of_one_that_has_left(void **state)
     end(&test);
 }
 
+/* Starts host 1 again, and connects it. */
+static void restart_host(case_t *test, bool was_member)
+{
+    start_host(test, 1);
+    test->hosts[1].member.was_member = was_member;
+    call(test, 1, 0, 0);
+    call(test, 1, 0, 0);
+    assert_int_equal(test->hosts[1].member.number, 1);
+}
+
 /* It may have had another number, and used the share of that. */
 static void a_host_that_is_not_new_waits_for_the_number(void **state)
 {
@@ -249,11 +264,7 @@ static void a_host_that_is_not_new_waits_for_the_number(void **state)
 
     begin(&test);
     call(&test, 1, 0, RLR_STORE_LEAVE);
-    start_host(&test, 1);
-    test.hosts[1].member.was_member = true;
-    call(&test, 1, 0, 0);
-    call(&test, 1, 0, 0);
-    assert_int_equal(test.hosts[1].member.number, 1);
+    restart_host(&test, true);
     pass(&test, 60000, 7);
     assert_int_equal(call(&test, 2, 9, 0), 6);
     end(&test);
@@ -269,10 +280,7 @@ static void the_share_that_a_host_has_used_before_it_left_counts(void **state)
     rlr_member_use(&test.hosts[1].member, nine.interval_sec, test.now_ms);
     call(&test, 1, 0, 0);
     call(&test, 1, 0, RLR_STORE_LEAVE);
-    start_host(&test, 1);
-    call(&test, 1, 0, 0);
-    call(&test, 1, 0, 0);
-    assert_int_equal(test.hosts[1].member.number, 1);
+    restart_host(&test, false);
     assert_int_equal(call(&test, 2, 9, 0), 6);
     pass(&test, 15000, 7);
     assert_int_equal(call(&test, 2, 9, 0), 9);
@@ -290,9 +298,7 @@ static void a_call_of_a_host_that_has_left_is_not_executed(void **state)
     test.hosts[1].member = before;
     assert_int_equal(call(&test, 1, 9, 0), 0);
     /* Nor does a second leave take another number. */
-    start_host(&test, 1);
-    call(&test, 1, 0, 0);
-    call(&test, 1, 0, 0);
+    restart_host(&test, false);
     test.hosts[1].config.id[0]--;
     test.hosts[1].member = before;
     call(&test, 1, 0, RLR_STORE_LEAVE);
@@ -357,12 +363,7 @@ static void a_changed_configuration_waits_for_an_earlier_host(void **state)
 {
     case_t test;
 
-    begin(&test);
-    pass(&test, 277000, 5);
-    start_host(&test, 1);
-    pass(&test, 61000, 4);
-    pass(&test, 80000, 6);
-    assert_int_equal(test.hosts[1].member.number, 0);
+    replace_cut_off_host(&test);
     call(&test, 2, 0, RLR_STORE_LEAVE);
     change_host(&test, 1);
     assert_int_equal(local(&test, 0), 3);

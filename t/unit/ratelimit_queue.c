@@ -60,8 +60,9 @@ static void start(request_t *requests, int count, rlr_queue_t *queue,
     }
 }
 
-/* How many of them have a result. */
-static int finish(request_t *requests, int count, rlr_queue_result_t result)
+/* Waits for them; how many have that result. */
+static int count_results(request_t *requests, int count,
+                         rlr_queue_result_t result)
 {
     int with_result = 0;
 
@@ -83,7 +84,7 @@ static void a_request_has_the_decision_of_the_store(void **state)
     assert_non_null(pending);
     assert_memory_equal(pending->key, key, sizeof(key));
     rlr_queue_finish(queue, pending, true, 1);
-    assert_int_equal(finish(requests, 1, RLR_QUEUE_ADMITTED), 1);
+    assert_int_equal(count_results(requests, 1, RLR_QUEUE_ADMITTED), 1);
 }
 
 /* Takes pending requests for as many requests, which are all asked for once, in
@@ -106,6 +107,18 @@ static int take_all(rlr_pending_request_t **pending_requests,
     return count;
 }
 
+/* Finishes pending requests with as many admissions as each has requests, but
+ * for the first, which has `fewer`; or undecided. */
+static void finish_all(rlr_queue_t *queue, rlr_pending_request_t **pending,
+                       int count, bool is_decided, uint32_t fewer)
+{
+    for (int i = 0; i < count; i++) {
+        rlr_queue_finish(queue, pending[i], is_decided,
+                         is_decided ? pending[i]->waiting - fewer : 0);
+        fewer = 0;
+    }
+}
+
 static void requests_for_one_key_share_a_pending_request(void **state)
 {
     rlr_queue_t *queue = make_queue(16, LONG_US, *state);
@@ -115,12 +128,8 @@ static void requests_for_one_key_share_a_pending_request(void **state)
 
     start(requests, 8, queue, 1);
     count = take_all(pending_requests, queue, 8);
-    for (int i = 0; i < count; i++) {
-        /* All but one of them. */
-        rlr_queue_finish(queue, pending_requests[i], true,
-                         pending_requests[i]->waiting - (i == 0));
-    }
-    assert_int_equal(finish(requests, 8, RLR_QUEUE_ADMITTED), 7);
+    finish_all(queue, pending_requests, count, true, 1);
+    assert_int_equal(count_results(requests, 8, RLR_QUEUE_ADMITTED), 7);
 }
 
 static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
@@ -137,10 +146,8 @@ static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
     count = take_all(pending_requests, queue, 3);
     /* All wait: a further one does not. */
     assert_int_equal(rlr_queue_request(queue, other, ten, 9), RLR_QUEUE_BUSY);
-    for (int i = 0; i < count; i++) {
-        rlr_queue_finish(queue, pending_requests[i], false, 0);
-    }
-    assert_int_equal(finish(requests, 3, RLR_QUEUE_UNDECIDED), 3);
+    finish_all(queue, pending_requests, count, false, 0);
+    assert_int_equal(count_results(requests, 3, RLR_QUEUE_UNDECIDED), 3);
 }
 
 static void one_client_leaves_slots_to_others(void **state)
@@ -155,10 +162,8 @@ static void one_client_leaves_slots_to_others(void **state)
     assert_int_equal(rlr_queue_request(queue, other, ten, 1), RLR_QUEUE_BUSY);
     start(requests + 2, 1, queue, 2);
     count += take_all(pending_requests + count, queue, 1);
-    for (int i = 0; i < count; i++) {
-        rlr_queue_finish(queue, pending_requests[i], true, 2);
-    }
-    assert_int_equal(finish(requests, 3, RLR_QUEUE_ADMITTED), 3);
+    finish_all(queue, pending_requests, count, true, 0);
+    assert_int_equal(count_results(requests, 3, RLR_QUEUE_ADMITTED), 3);
 }
 
 static void a_request_waits_for_the_timeout_at_most(void **state)
@@ -230,6 +235,7 @@ static void a_pending_request_that_is_finished_is_used_again(void **state)
 /* A thread of the test, and its number. */
 typedef struct sleeper_t {
     rlr_queue_t *queue;
+    void (*wait)(struct sleeper_t *sleeper);
     pthread_t thread;
     _Atomic pid_t number;
     rlr_pending_request_t *taken;
@@ -255,22 +261,34 @@ static void wait_until_asleep(const sleeper_t *sleeper)
     }
 }
 
-static void *run_reset(void *data)
+static void *run_sleeper(void *data)
 {
     sleeper_t *sleeper = data;
 
     sleeper->number = (pid_t)syscall(SYS_gettid);
-    rlr_queue_reset(sleeper->queue, key);
+    sleeper->wait(sleeper);
     return NULL;
+}
+
+/* Starts a thread that sleeps in a wait of the queue. */
+static void start_sleeper(sleeper_t *sleeper)
+{
+    pthread_create(&sleeper->thread, NULL, run_sleeper, sleeper);
+    wait_until_asleep(sleeper);
+}
+
+static void wait_for_reset(sleeper_t *sleeper)
+{
+    rlr_queue_reset(sleeper->queue, key);
 }
 
 static void no_request_joins_a_pending_reset(void **state)
 {
-    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state)};
+    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state),
+                         .wait = wait_for_reset};
     rlr_pending_request_t *list;
 
-    pthread_create(&sleeper.thread, NULL, run_reset, &sleeper);
-    wait_until_asleep(&sleeper);
+    start_sleeper(&sleeper);
     rlr_queue_refill(sleeper.queue, key, ten);
     list = rlr_queue_take(sleeper.queue, LONG_US);
     assert_true(list->is_reset);
@@ -281,21 +299,17 @@ static void no_request_joins_a_pending_reset(void **state)
     pthread_join(sleeper.thread, NULL);
 }
 
-static void *run_worker(void *data)
+static void wait_for_request(sleeper_t *sleeper)
 {
-    sleeper_t *sleeper = data;
-
-    sleeper->number = (pid_t)syscall(SYS_gettid);
     sleeper->taken = rlr_queue_take(sleeper->queue, LONG_US);
-    return NULL;
 }
 
 static void a_worker_that_waits_learns_that_the_queue_is_stopped(void **state)
 {
-    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state)};
+    sleeper_t sleeper = {.queue = make_queue(4, LONG_US, *state),
+                         .wait = wait_for_request};
 
-    pthread_create(&sleeper.thread, NULL, run_worker, &sleeper);
-    wait_until_asleep(&sleeper);
+    start_sleeper(&sleeper);
     rlr_queue_stop(sleeper.queue);
     pthread_join(sleeper.thread, NULL);
     assert_null(sleeper.taken);

@@ -62,62 +62,68 @@ static void an_address_gets_at_most_a_sixteenth_of_the_slots(void **state)
     finish(&segment);
 }
 
+/* One request of `holder` for a key that needs a slot. */
+static rlr_table_decision_t admit_with_slot(segment_t *segment, uint64_t holder)
+{
+    uint64_t key = 99999;
+    rlr_table_decision_t decision;
+    rlr_table_request_t request;
+
+    segment->holder = holder;
+    request = segment_request(segment, &key, five);
+    request.needs_slot = true;
+    rlr_table_admit(&segment->table, &request, &segment->clock, &decision);
+    return decision;
+}
+
 static void a_key_that_needs_a_slot_is_refused_without_one(void **state)
 {
     rlr_table_decision_t decision;
-    rlr_table_request_t request;
     segment_t segment;
-    uint64_t key = 99999;
 
     segment_make(&segment, SLOTS, 5);
     spray(&segment, 1, 1000, SHARE, five);
-    request = segment_request(&segment, &key, five);
-    request.needs_slot = true;
-    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    decision = admit_with_slot(&segment, 1);
     assert_false(decision.window.admitted);
     assert_true(decision.overflow && decision.at_share);
     assert_int_equal(decision.window.wait_ms, 1000);
-    segment.holder = 2;
-    request = segment_request(&segment, &key, five);
-    request.needs_slot = true;
-    rlr_table_admit(&segment.table, &request, &segment.clock, &decision);
+    decision = admit_with_slot(&segment, 2);
     assert_true(decision.window.admitted);
     assert_false(decision.overflow);
     finish(&segment);
 }
 
+/* Holds slots for as many keys as the share, from the first one on; returns how
+ * many have one. */
+static uint32_t hold(segment_t *segment, uint64_t first)
+{
+    uint32_t held = 0;
+
+    for (uint64_t key = first; key < first + SHARE; key++) {
+        rlr_table_request_t request = segment_request(segment, &key, five);
+        rlr_table_decision_t decision;
+        bool is_held = rlr_table_hold(&segment->table, &request,
+                                      &segment->clock, &decision);
+
+        assert_true(is_held || (decision.overflow && decision.at_share));
+        held += is_held;
+    }
+    return held;
+}
+
 static void a_held_key_has_a_slot_for_an_interval(void **state)
 {
-    rlr_table_decision_t decision;
-    rlr_table_request_t request;
     segment_t segment;
-    uint32_t held = 0;
 
     segment_make(&segment, SLOTS, 6);
     segment.holder = 1;
-    for (int round = 0; round < 2; round++) {
-        for (uint64_t key = 0; key < SHARE; key++) {
-            request = segment_request(&segment, &key, five);
-            held += rlr_table_hold(&segment.table, &request, &segment.clock,
-                                   &decision);
-        }
-    }
-    assert_int_equal(held, 2 * SHARE);
-    for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
-        request = segment_request(&segment, &key, five);
-        assert_false(rlr_table_hold(&segment.table, &request, &segment.clock,
-                                    &decision));
-        assert_true(decision.overflow && decision.at_share);
-    }
+    assert_int_equal(hold(&segment, 0), SHARE);
+    assert_int_equal(hold(&segment, 0), SHARE);
+    assert_int_equal(hold(&segment, SHARE), 0);
     /* Without a charge to a shared counter. */
     assert_int_equal(segment_peek(&segment, SHARE, five).window.remaining, 5);
     segment.time.us += 11 * 1000000ULL;
-    for (uint64_t key = SHARE; key < 2 * SHARE; key++) {
-        request = segment_request(&segment, &key, five);
-        held += rlr_table_hold(&segment.table, &request, &segment.clock,
-                               &decision);
-    }
-    assert_int_equal(held, 3 * SHARE);
+    assert_int_equal(hold(&segment, SHARE), SHARE);
     finish(&segment);
 }
 
