@@ -10,17 +10,12 @@ use warnings;
 use AgentTest::Cost qw(cpu_sec);
 use AgentTest::Env qw(free_port root slurp write_file);
 use File::Path qw(make_path);
-use File::Temp qw(tempdir);
-use IO::Socket::INET;
-use POSIX ();
-use RateLimitBenchServer qw(server_cpus);
-use Time::HiRes qw(sleep);
+use parent 'RateLimitBenchProcess';
 
 # Of its module; it has no releases of late, only commits.
 my $VERSION = 'v1.4.1-0.20260122083618-3fb702589d36';
 my $PACKAGE = 'github.com/envoyproxy/ratelimit/src/service_cmd';
 my $INSTALLED = root() . '/.build/ratelimit-envoy';
-my $START_SEC = 20;
 
 # Its windows are a second, a minute, an hour or a day: 10 in 10 s is 1 a second or 10 a
 # minute, and the other limits are of a minute.
@@ -39,12 +34,10 @@ sub version { return $VERSION }
 sub new {
     my ($class, $redis_port) = @_;
     install();
-    my $dir = tempdir('/tmp/ratelimit-bench.XXXXXX', CLEANUP => 1);
-    make_path("$dir/runtime/bench/config");
-    write_file("$dir/runtime/bench/config/bench.yaml", $LIMITS);
-    my $self = bless { dir => $dir, port => free_port(), owner => $$ }, $class;
-    $self->run($redis_port);
-    $self->wait_for_port;
+    my $self = RateLimitBenchProcess::make($class, start_sec => 20, end_signal => 'KILL');
+    make_path("$self->{dir}/runtime/bench/config");
+    write_file("$self->{dir}/runtime/bench/config/bench.yaml", $LIMITS);
+    $self->start($redis_port);
     return $self;
 }
 
@@ -61,46 +54,15 @@ sub install {
     return;
 }
 
-sub port { return $_[0]{port} }
-sub cpu  { return cpu_sec($_[0]{pid}) }
+sub cpu { return cpu_sec($_[0]{pid}) }
 
-sub run {
+sub start {
     my ($self, $redis_port) = @_;
     my %env = (HOST => '127.0.0.1', PORT => $self->{port}, GRPC_HOST => '127.0.0.1', GRPC_PORT => free_port(), DEBUG_HOST => '127.0.0.1',
         DEBUG_PORT => free_port(), REDIS_SOCKET_TYPE => 'tcp', REDIS_URL => "127.0.0.1:$redis_port", USE_STATSD => 'false', DISABLE_STATS => 'true',
         RUNTIME_ROOT => "$self->{dir}/runtime", RUNTIME_SUBDIRECTORY => 'bench', RUNTIME_WATCH_ROOT => 'false', LOG_LEVEL => 'error');
-    $self->{pid} = fork // die "fork: $!\n";
-    return if $self->{pid};
-    $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-    @ENV{ keys %env } = values %env;
-    open STDOUT, '>', "$self->{dir}/output";
-    open STDERR, '>&', \*STDOUT;
-    { exec 'taskset', '-c', server_cpus(), "$INSTALLED/service_cmd" }
-    POSIX::_exit(127);
-}
-
-sub wait_for_port {
-    my ($self) = @_;
-    for (1 .. $START_SEC * 20) {
-        sleep 0.05;
-        die 'the service has ended: ' . slurp("$self->{dir}/output") if waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid};
-        return if IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}");
-    }
-    die "the service does not listen\n";
-}
-
-sub stop {
-    my ($self) = @_;
-    return if $self->{owner} != $$ || !$self->{pid};
-    kill KILL => $self->{pid};
-    waitpid delete $self->{pid}, 0;
-    return;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    $self->stop;
+    $self->run(\%env, "$INSTALLED/service_cmd");
+    $self->wait_for_port;
     return;
 }
 

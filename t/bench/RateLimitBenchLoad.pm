@@ -14,7 +14,7 @@ use warnings;
 use Exporter 'import';
 use List::Util qw(sum0);
 use POSIX ();
-use RateLimitBenchServer qw(client_cpus);
+use RateLimitBenchProcess qw(client_cpus);
 
 our @EXPORT_OK = qw(run_wrk run_tools);
 

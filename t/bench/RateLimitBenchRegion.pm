@@ -19,7 +19,8 @@ use GroupTest::Redis;
 use List::Util qw(sum0);
 use POSIX qw(fmod);
 use RateLimitBenchEnvoy;
-use RateLimitBenchServer qw(client_cpus);
+use RateLimitBenchProcess qw(client_cpus);
+use RateLimitBenchServer;
 use Time::HiRes qw(time);
 
 my %START = (local => \&start_local, store => \&start_store, envoy => \&start_envoy);

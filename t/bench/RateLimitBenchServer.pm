@@ -9,22 +9,15 @@
 package RateLimitBenchServer;
 use strict;
 use warnings;
-use AgentTest::Env qw(root build_dir modules_dir httpd is_root free_port slurp write_file);
+use AgentTest::Env qw(root build_dir modules_dir httpd is_root write_file);
 use AgentTest::Cost qw(cpu_sec);
 use BenchProcess qw(child_pids);
 use Digest::SHA qw(sha256_hex);
 use File::Path qw(make_path);
-use File::Temp qw(tempdir);
-use Exporter 'import';
-use IO::Socket::INET;
-use POSIX ();
-use Time::HiRes qw(sleep);
-
-our @EXPORT_OK = qw(server_cpus client_cpus);
+use parent 'RateLimitBenchProcess';
 
 # ratelimit.pl explains the paths.
 my @FILES = qw(one repos new window);
-my $START_SEC = 10;
 
 # More threads per child than connections: a child whose threads are all busy
 # closes idle connections.
@@ -145,23 +138,13 @@ my %START = (
 
 sub new {
     my ($class, $kind, @more) = @_;
-    my $dir = tempdir('/tmp/ratelimit-bench.XXXXXX', CLEANUP => 1);
-    chmod 0755, $dir or die "$dir: $!\n";
-    make_path("$dir/htdocs");
-    write_file("$dir/htdocs/$_", "hello, world\n") for @FILES;
-    my $self = bless { dir => $dir, port => free_port(), owner => $$ }, $class;
+    my $self = RateLimitBenchProcess::make($class, start_sec => 10, end_signal => 'TERM');
+    make_path("$self->{dir}/htdocs");
+    write_file("$self->{dir}/htdocs/$_", "hello, world\n") for @FILES;
     $START{$kind}->($self, @more);
     $self->wait_for_port;
     return $self;
 }
-
-# Servers have one half of the processors and clients the other (taskset):
-# contention would vary more than the measured differences.
-my $CPUS = qx(nproc);
-sub server_cpus { return $CPUS > 1 ? '0-' . (int($CPUS / 2) - 1) : '0' }
-sub client_cpus { return $CPUS > 1 ? int($CPUS / 2) . '-' . ($CPUS - 1) : '0' }
-
-sub port { return $_[0]{port} }
 
 sub ports { return [ $_[0]{port} ] }
 
@@ -179,21 +162,6 @@ sub cpu {
     return cpu_sec($self->{pid}, child_pids($self->{pid}));
 }
 
-sub stop {
-    my ($self) = @_;
-    return if $self->{owner} != $$ || !$self->{pid};
-    kill TERM => $self->{pid};
-    waitpid delete $self->{pid}, 0;
-    return;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    local ($?, $@, $!);
-    $self->stop;
-    return;
-}
-
 # --- httpd ------------------------------------------------------------------------
 
 sub start_httpd {
@@ -206,7 +174,7 @@ sub start_httpd {
         (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
         $HTTPD, is_root() ? "User www-data\nGroup www-data\n" : (),
         qq(Redirect 429 /redirect\n), $lines);
-    $self->run(httpd(), '-f', $conf, '-D', 'FOREGROUND');
+    $self->run({}, httpd(), '-f', $conf, '-D', 'FOREGROUND');
     return;
 }
 
@@ -236,40 +204,9 @@ sub start_nginx {
     $text = (is_root() ? "user www-data;\n" : '') . $text;
     my $conf = "$self->{dir}/nginx.conf";
     write_file($conf, $text);
-    $self->run('nginx', '-e', "$self->{dir}/error_log", '-p', $self->{dir},
+    $self->run({}, 'nginx', '-e', "$self->{dir}/error_log", '-p', $self->{dir},
         '-c', $conf);
     return;
-}
-
-# --- Processes ------------------------------------------------------------
-
-sub run {
-    my ($self, @command) = @_;
-    $self->{pid} = fork // die "fork: $!\n";
-    return if $self->{pid};
-    $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-    # Its output goes to a file: the report is on stdout.
-    open STDOUT, '>', "$self->{dir}/output";
-    open STDERR, '>&', \*STDOUT;
-    { exec 'taskset', '-c', server_cpus(), @command }
-    POSIX::_exit(127);
-}
-
-sub wait_for_port {
-    my ($self) = @_;
-    for (1 .. $START_SEC * 20) {
-        sleep 0.05;
-        $self->give_up('ended')
-            if waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid};
-        return if IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}");
-    }
-    return $self->give_up('does not listen');
-}
-
-sub give_up {
-    my ($self, $what) = @_;
-    die "a server $what: " . slurp("$self->{dir}/output")
-        . slurp("$self->{dir}/error_log");
 }
 
 1;

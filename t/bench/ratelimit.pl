@@ -12,9 +12,10 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
-use AgentTest::Env qw(root build_dir httpd slurp);
+use AgentTest::Env qw(build_dir);
 use BenchRates qw(median);
 use BenchReport ();
+use RateLimitBench qw(begin_bench httpd_version processors);
 use RateLimitBenchLoad qw(run_wrk run_tools);
 use RateLimitBenchServer;
 use RateLimitBenchWindow qw(most_admitted);
@@ -52,17 +53,7 @@ my %WINDOW = (limited => 'mod_ratelimit_regional, 10/10',
     nginx_limited => 'nginx limit_req, rate=1r/s burst=9 nodelay',
     qos => 'mod_qos, QS_ClientEventLimitCount 10 10');
 
-my $mode = $ENV{BENCH} // 'full';
-my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full or quick\n";
-
-$| = 1;
-chdir root() or die root() . ": $!\n";
-$ENV{AGENT_TEST_VARIANT} = 'release';
-$ENV{PATH} .= ':/usr/sbin:/sbin';
-$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
-$SIG{PIPE} = 'IGNORE';
-
-my ($load) = split ' ', slurp('/proc/loadavg');
+my ($plan, $run) = begin_bench(%PLANS);
 my (%servers, @notes);
 print about(), "\n\n";
 print BenchReport::table([ qw(figure aim measured) ]);
@@ -216,13 +207,10 @@ sub window_rows {
 }
 
 sub about {
-    my ($apache) = qx(@{[ httpd() ]} -v) =~ m{Apache/(\S+)};
     my ($nginx) = qx(nginx -v 2>&1) =~ m{nginx/(\S+)};
-    chomp(my $cores = qx(nproc));
-    return "$cores cores, half of them for the servers, half for wrk; httpd $apache (event), "
+    return processors() . ' cores, half of them for the servers, half for wrk; httpd ' . httpd_version() . ' (event), '
         . (defined $nginx ? "nginx $nginx, " : '')
         . "$plan->{ours} alternating rounds of $plan->{round_sec} s "
         . "($plan->{others} for others), "
-        . "$CONNECTIONS connections; $mode run of t/bench/ratelimit.pl; "
-        . "load before it $load.";
+        . "$CONNECTIONS connections; $run.";
 }

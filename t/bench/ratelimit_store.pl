@@ -13,12 +13,12 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
-use AgentTest::Env qw(root httpd slurp);
 use BenchHttp;
 use BenchRates qw(median);
 use BenchReport ();
 use BenchRuns qw(at);
 use IO::Socket::INET;
+use RateLimitBench qw(begin_bench httpd_version processors);
 use RateLimitBenchEnvoy;
 use RateLimitBenchLoad qw(run_wrk);
 use RateLimitBenchRegion;
@@ -48,17 +48,7 @@ my @CASES = (
 );
 my $CALLS_AIM = 0.02;
 
-my $mode = $ENV{BENCH} // 'full';
-my $plan = $PLANS{$mode} // die "BENCH=$mode: expected full, quick or smoke\n";
-
-$| = 1;
-chdir root() or die root() . ": $!\n";
-$ENV{AGENT_TEST_VARIANT} = 'release';
-$ENV{PATH} .= ':/usr/sbin:/sbin';
-$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
-$SIG{PIPE} = 'IGNORE';
-
-my ($load) = split ' ', slurp('/proc/loadavg');
+my ($plan, $run) = begin_bench(%PLANS);
 my @notes;
 print about(), "\n\n", BenchReport::table([ qw(figure aim measured) ]);
 for my $hosts (@{ $plan->{hosts} }) {
@@ -259,10 +249,9 @@ sub measure_window {
 }
 
 sub about {
-    my ($apache) = qx(@{[ httpd() ]} -v) =~ m{Apache/(\S+)};
     my ($redis) = qx(redis-server --version) =~ /v=(\S+)/;
-    chomp(my $cores = qx(nproc));
-    return "$cores cores, half of them for the servers, half for wrk and the store; httpd $apache (event), Redis $redis, Envoy's service "
+    return processors() . ' cores, half of them for the servers, half for wrk and the store; httpd ' . httpd_version()
+        . " (event), Redis $redis, Envoy's service "
         . RateLimitBenchEnvoy->version . "; $plan->{ours} alternating rounds of $ROUND_SEC s, $CONNECTIONS connections; "
-        . "$mode run of t/bench/ratelimit_store.pl; load before it $load.";
+        . "$run.";
 }
