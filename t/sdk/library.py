@@ -57,6 +57,17 @@ async def _(t, graph):
          "events of the model, the tool and the nodes", events)
 
 
+@each("messages of a subgraph without subgraphs")
+async def _(t, graph):
+    parts = await stream(graph("stream"), input=say("Look!"), stream_mode=["messages", "messages-tuple"])
+    t.equal([message_form(part) for part in parts if part.event.startswith("messages/")], [
+        form for message in (("ai", ""), ("tool", "the shelf is empty"), ("ai", "It is empty."))
+        for form in (["messages/metadata", "inner"], ["messages/complete", message])], "each is complete at the end of the subgraph's node")
+    tuples = [part.data for part in parts if part.event == "messages"]
+    t.equal([(message["content"], about["langgraph_node"], about["langgraph_step"]) for message, about in tuples],
+            [("", "inner", 1), ("the shelf is empty", "inner", 1), ("It is empty.", "inner", 1)], "and whole as a tuple")
+
+
 # --- Interrupts, Send, commands --------------------------------------------------
 
 @each("several interrupts")

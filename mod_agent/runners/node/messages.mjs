@@ -12,7 +12,7 @@ function isMessage(value) {
 }
 
 // The messages with an id of a task's result: its channels, with a message or some in each.
-function messagesOf(result) {
+export function messagesOf(result) {
     const values = Object.values(result ?? {}).flatMap((value) => value?.$writes ?? [value]);
     const found = values.flat(2).filter((value) => isMessage(value) && value.id);
     return new Map(found.map((message) => [message.id, message]));
@@ -85,8 +85,8 @@ export class Messages {
         this.#emit = emit;
     }
 
-    // A message of a node, or a chunk of one of a model.
-    async take(message, metadata) {
+    // A message of a node, or a chunk of one of a model; isWhole: all its chunks.
+    async take(message, metadata, isWhole = false) {
         const { id } = message;
         if (!id || this.#complete.has(id)) {
             return;
@@ -95,7 +95,7 @@ export class Messages {
             this.#open.set(id, new Open(metadata?.langgraph_checkpoint_ns));
             await this.#emit('messages/metadata', { [id]: { metadata } });
         }
-        if (!isChunk(message)) {
+        if (isWhole || !isChunk(message)) {
             await this.#close(id, message);
             return;
         }

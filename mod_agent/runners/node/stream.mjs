@@ -4,7 +4,7 @@
 import { checkpointOf } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { isObject, render } from './jsontext.mjs';
-import { Messages } from './messages.mjs';
+import { Messages, messagesOf } from './messages.mjs';
 import { Metadata } from './metadata.mjs';
 import { States } from './states.mjs';
 
@@ -63,6 +63,15 @@ function eventName(mode, namespace) {
     return name;
 }
 
+// The metadata of a message of a subgraph as one of its node in the root graph: without those of
+// the model's call.
+function metadataOfNode(metadata, { name, id }, step) {
+    const own = Object.entries(metadata ?? {}).filter(([member]) => !/^(?:langgraph|ls)_/.test(member));
+    const ns = `${name}:${id}`;
+    return {
+        ...Object.fromEntries(own), langgraph_step: step, langgraph_node: name, langgraph_checkpoint_ns: ns, checkpoint_ns: ns };
+}
+
 function areSame(values, sent) {
     return isObject(sent) && Object.keys(values).length === Object.keys(sent).length
         && Object.entries(values).every(([name, value]) => name in sent && Object.is(sent[name], value));
@@ -82,6 +91,10 @@ export class Stream {
     #open = new Set();
     // The data of the event `command`.
     #command;
+    // For clients without subgraphs: of each task of the root the messages of its subgraphs, id -> metadata.
+    #below = new Map();
+    // Of the last checkpoint of the root.
+    #step = -1;
 
     // run: output, records, checkpoints, commands, message; configurable(), metadata(): of the library's
     // configuration; readState(id): a state of the graph; noteFailure(error): the reason of its end.
@@ -152,6 +165,9 @@ export class Stream {
             return;
         }
         await this.#states.take(namespace, payload);
+        if (namespace.length === 0) {
+            this.#step = payload.metadata?.step ?? this.#step;
+        }
         if (namespace.length === 0 && this.#values) {
             await this.#sendValues(payload.values);
         }
@@ -248,6 +264,9 @@ export class Stream {
             if (this.#modes.has('messages')) {
                 await this.#messages.endTask(own.join('|'), payload.result, Boolean(payload.error));
             }
+            if (this.#below.size > 0 && namespace.length === 0) {
+                await this.#takeReturned(own[0], payload);
+            }
             const wait = this.#states.endTask(namespace, payload);
             if (wait) {
                 await wait;
@@ -284,17 +303,34 @@ export class Stream {
         // Older libraries give the namespace of the task, not that of its graph.
         const task = metadata?.langgraph_checkpoint_ns;
         const own = task !== undefined && namespace.join('|') === task ? namespace.slice(0, -1) : namespace;
-        if (own.length > 0 && !this.#subgraphs) {
-            return;
+        if (own.length === 0 || this.#subgraphs) {
+            await this.#showMessage(own, message, metadata);
+        } else if (message.id) {
+            const below = this.#below.get(own[0]) ?? new Map();
+            this.#below.set(own[0], below.set(message.id, metadata));
         }
+    }
+
+    async #showMessage(namespace, message, metadata, isWhole = false) {
         const known = Object.entries(this.#metadata.bounded(metadata) ?? {}).filter(([name]) => !name.startsWith('__'));
         const shown = Object.fromEntries(known);
         if (this.#modes.has('messages-tuple')) {
             await this.#run.output.send('event', {
-                event: eventName('messages', own), data: render([message, shown], true) });
+                event: eventName('messages', namespace), data: render([message, shown], true) });
         }
         if (this.#modes.has('messages')) {
-            await this.#messages.take(message, shown);
+            await this.#messages.take(message, shown, isWhole);
+        }
+    }
+
+    // Without subgraphs, the library gives the messages of a subgraph as those that its node returns.
+    async #takeReturned(ns, task) {
+        const below = this.#below.get(ns);
+        this.#below.delete(ns);
+        for (const [id, message] of below && !task.error ? messagesOf(task.result) : []) {
+            if (below.has(id)) {
+                await this.#showMessage([], message, metadataOfNode(below.get(id), task, this.#step + 1), true);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ bytes are linear in the length of the message, not quadratic.
 
 import functools
 import operator
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 from . import jsontext
 
@@ -15,6 +15,16 @@ from . import jsontext
 OPEN_MAX = 256
 # Chunks of a message that are not joined yet.
 CHUNKS_MAX = 4096
+
+
+def messages_of(result: Mapping[str, Any] | None) -> Iterator[Any]:
+    """The messages with an id of a task's result: its channels, with a message or some in each."""
+    from langchain_core.messages import BaseMessage
+
+    for value in (result or {}).values():
+        for write in value["$writes"] if isinstance(value, dict) and "$writes" in value else [value]:
+            found = write if isinstance(write, (list, tuple)) else [write]
+            yield from (message for message in found if isinstance(message, BaseMessage) and message.id)
 
 
 class Open:

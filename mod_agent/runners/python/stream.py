@@ -10,7 +10,7 @@ from typing import Any, Iterable, Mapping
 from . import jsontext
 from .checkpoints import checkpoint_of, configurable_of, task_form, values_of
 from .errors import message_of
-from .messages import Messages
+from .messages import Messages, messages_of
 from .metadata import Metadata
 from .output import Output
 from .tools import ToolEvents
@@ -43,6 +43,10 @@ class Stream:
         self._with_subgraphs = with_subgraphs
         self._messages = Messages()
         self._tools = ToolEvents()
+        # For clients without subgraphs: of each task of the root the messages of its subgraphs, id -> metadata.
+        self._below: dict[str, dict[str, Any]] = {}
+        # Of the last checkpoint of the root.
+        self._step = -1
         # Whether the last checkpoint of the root was sent; `debug` shows it once more.
         self._is_saved = False
         # `values` of the root that wait for their checkpoint, which follows.
@@ -75,12 +79,16 @@ class Stream:
             if "result" in data:
                 name = "|".join((*ns, f"{data['name']}:{data['id']}"))
                 self._send_messages(self._messages.end_task(name, data.get("error") is not None))
+                if not ns:
+                    self._take_returned(name, data)
         if mode == "values" and not ns:
             self._take_values(data)
             return
         self.send_values()
         self._begin_subgraph(ns)
         if ns and not self._with_subgraphs:
+            if mode == "messages":
+                self._below.setdefault(ns[0], {})[data[0].id] = data[1]
             return
         suffix = "|" + "|".join(ns) if ns else ""
         if mode == "messages":
@@ -125,6 +133,7 @@ class Stream:
             self._values_of_checkpoint(checkpoint_id, payload, is_saved)
         self.send_values()
         if not ns:
+            self._step = (payload.get("metadata") or {}).get("step", self._step)
             is_object = isinstance(payload["values"], dict)
             self._shown = (checkpoint_id, payload["values"]) if is_saved and is_object else None
         self._begin_subgraph(ns)
@@ -171,6 +180,15 @@ class Stream:
         if "messages" in self._modes:
             self._send_messages(self._messages.take(message, metadata))
 
+    def _take_returned(self, name: str, task: Mapping[str, Any]) -> None:
+        """Without subgraphs, the library gives the messages of a subgraph as those that its node returns."""
+        from langchain_core.messages import message_chunk_to_message
+
+        below = self._below.pop(name, {})
+        for message in messages_of(task["result"]) if below and task.get("error") is None else ():
+            if (metadata := below.pop(message.id, None)) is not None:
+                self._take_message((message_chunk_to_message(message), metadata_of_node(metadata, task, self._step + 1)), "")
+
     def flush_messages(self) -> None:
         self._send_messages(self._messages.end())
 
@@ -216,6 +234,13 @@ def are_same(left: Any, right: Any) -> bool:
     """Whether both are objects with the same members, and the same values in them."""
     return isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys() and \
         all(left[name] is right[name] for name in left)
+
+
+def metadata_of_node(metadata: Mapping[str, Any], task: Mapping[str, Any], step: int) -> dict[str, Any]:
+    """The metadata of a message of a subgraph as one of its node in the root graph: without those of the model's call."""
+    own = {name: value for name, value in metadata.items() if not name.startswith(("langgraph_", "ls_"))}
+    ns = f"{task['name']}:{task['id']}"
+    return own | {"langgraph_step": step, "langgraph_node": task["name"], "langgraph_checkpoint_ns": ns, "checkpoint_ns": ns}
 
 
 def task_event(data: Mapping[str, Any]) -> dict[str, Any]:
