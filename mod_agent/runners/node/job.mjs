@@ -10,7 +10,7 @@ import { Records } from './records.mjs';
 
 // After a cancel, for nodes that do not watch their signal.
 const CANCEL_MS = 3000;
-// Then, for the last one of the states of a cancelled run that are still being shown.
+// Then, if it is sending states that the library did not stream, for the newest of them.
 const NEWEST_MS = 2000;
 // Of a context whose members are members of `configurable` too.
 const CONTEXT_MEMBERS_MAX = 256;
@@ -35,9 +35,9 @@ export class Job {
     #cancelled;
     abort = new AbortController();
     isCancelled = false;
-    // Whether a state is being shown that the library does not stream; after a cancel: whether only
-    // the last one still is.
+    // Whether the job reads and sends a state that the library did not stream.
     isShowing = false;
+    // Whether the time of a cancelled run is over: of the states that are left it sends the newest only.
     isLate = false;
     // The error with which it failed before anything had stopped it.
     #failure;

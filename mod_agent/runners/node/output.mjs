@@ -157,9 +157,13 @@ export class Output {
         this.#isCancelled = true;
         this.#openAcks.forEach((id) => this.#replies.get(id)?.resolve());
         this.#ackQueue.splice(0).forEach((go) => go());
-        const from = this.#isWaiting ? this.#granted : 0;
-        const kept = this.#queue.slice(from).filter((entry) => !entry.mayBeDropped || entry.resolve());
-        this.#queue = [...this.#queue.slice(0, from), ...kept];
+        for (const entry of this.#queue.splice(this.#isWaiting ? this.#granted : 0)) {
+            if (entry.mayBeDropped) {
+                entry.resolve();
+            } else {
+                this.#queue.push(entry);
+            }
+        }
     }
 
     // Sends the last line; nothing follows it. Requests that wait for their reply fail.

@@ -5,8 +5,8 @@ Python cannot end a thread. A thread that executes a function of a run that has 
 function returns: another one takes its place, up to a bound.
 
 Another thread may raise an exception in one of these at any instruction (PyThreadState_SetAsyncExc), as libraries for
-time limits do. So all that is counted is counted on the loop, nothing here is locked, and what a thread does beside
-its function it may do twice.
+time limits do. So the loop does all the counting, no lock is taken here, and the code that a thread executes around a
+function does no harm when it is executed twice.
 """
 
 import asyncio

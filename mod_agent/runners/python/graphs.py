@@ -155,7 +155,7 @@ def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, A
     for name, parameter in parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if "Runtime" in str(parameter.annotation) or name == "runtime":
+        if "ServerRuntime" in str(parameter.annotation) or name == "runtime":
             arguments[name] = make_runtime(access, context, store, config["configurable"].get(USER))
         elif "RunnableConfig" in str(parameter.annotation) or name == "config" or not arguments and \
                 parameter.default is parameter.empty:
@@ -164,13 +164,14 @@ def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, A
 
 
 def make_runtime(access: str, context: Any, store: Any, user: Any) -> Any:
+    # Private names: the public one, ServerRuntime, is a type without a constructor.
     try:
-        from langgraph_sdk import runtime
+        from langgraph_sdk.runtime import _ExecutionRuntime, _ReadRuntime
     except ImportError:
         raise RunnerError("ImportError", "a factory with a runtime needs a langgraph-sdk that has ServerRuntime") from None
     if access == RUN:
-        return runtime._ExecutionRuntime(access_context=access, store=store, context=context, user=user)
-    return runtime._ReadRuntime(access_context=access, store=store, user=user)
+        return _ExecutionRuntime(access_context=access, store=store, context=context, user=user)
+    return _ReadRuntime(access_context=access, store=store, user=user)
 
 
 def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:

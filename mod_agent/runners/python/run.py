@@ -19,8 +19,8 @@ from .stream import Stream, library_modes
 from .strict import strictness
 
 
-# For the end of the library and the states of a run that was cancelled, and then for the last one of these; the
-# supervisor waits for its end no longer than 10 s.
+# Seconds that a cancelled run has to end and to send its states; then those for the newest state alone. The supervisor
+# waits 10 s for its end.
 CANCEL_SECONDS = 3
 NEWEST_SECONDS = 2
 TICK_SECONDS = 0.1
