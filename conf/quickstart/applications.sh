@@ -4,8 +4,8 @@
 # served, each if agentctl can build it, which needs Python and a package registry. And
 # the user's own (APPLICATION). Sourced by run.sh.
 
-# The name of an example's graph and application. Both examples have the graph `shop`, which
-# needs two names in one deployment.
+# The name of an example's graph. Both examples have the graph `shop`, which needs two names
+# in one deployment.
 example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
 
 # The user of runners in httpd.conf.
@@ -97,9 +97,7 @@ examples_conf() {
     for language in python javascript; do
         log=$RUN_DIR/logs/build_$language
         if copy_example "$language" && provide_example "$language"; then
-            say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
-            built "$RUN_DIR/applications/$language.json" directives |
-                sed -n '/^AgentNodeProgram /p'
+            built "$RUN_DIR/applications/$language.json" directives
             sed -n 's/^==> Node /    The example in JavaScript has Node /p' "$log" >&2
         else
             say "    The example in $language is left out: $(build_problem "$log")" \
@@ -234,8 +232,12 @@ serve_examples() {
     [ -n "$SERVED" ]
 }
 
+# Prints the graphs of the examples that applications.conf declares.
 declared_graphs() {
-    sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf"
+    local language
+    for language in $(sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf"); do
+        built "$RUN_DIR/applications/$language.json" graphs
+    done
 }
 
 # --- The user's own applications ------------------------------------------------

@@ -143,7 +143,7 @@ sub print_head {
 # An application stops, asks, and goes on.
 sub approval {
     print "$style{bold}A LangGraph application: the graph `$graph`$style{off}\n",
-        "It is in conf/quickstart/examples; httpd.conf has one line for it: `shop` in Python, `shop-js` in TypeScript.\n";
+        "It is in conf/quickstart/examples; httpd.conf has one line for it. The graph is `shop` in Python, `shop-js` in TypeScript.\n";
 
     heading('A run calls a tool that asks a person before it orders.');
     my $id = request('POST', '/threads', '{}')->{json}{thread_id};

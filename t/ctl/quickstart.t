@@ -118,9 +118,9 @@ my $first = serve($run, qw(old new python));
 is $first->{status}, 0, 'examples: both are built and served' or diag $first->{output};
 like $first->{output}, qr{^    Building the example in $_, .*/logs/build_$_\)$}m, "examples: it says that the one in $_ is being built"
     for qw(python javascript);
-is $first->{conf}, <<"CONF", 'examples: httpd.conf gets one line for each, and the Node that was found';
-AgentApplication shop "$run/applications/python"
-AgentApplication shop-js "$run/applications/javascript"
+is $first->{conf}, <<"CONF", 'examples: httpd.conf gets the lines that each build prints, with the Node that was found';
+AgentApplication python "$run/applications/python"
+AgentApplication javascript "$run/applications/javascript"
 AgentNodeProgram "$top/new/node"
 CONF
 unlike $first->{output}, qr/npm speaks/, 'examples: the output of installers is not shown';
@@ -303,7 +303,7 @@ is slurp("$run/conf.d/broken.conf"), "Nonsense\n", 'a file that httpd refuses: i
 write_file("$run/applications.conf", "# examples\n");
 $added = serve($run, 'python');
 is $added->{status}, 0, 'a file that httpd refuses: the examples are served';
-like $added->{conf}, qr/^AgentApplication shop /m, 'a file that httpd refuses: the examples are declared';
+like $added->{conf}, qr/^AgentApplication python /m, 'a file that httpd refuses: the examples are declared';
 unlink "$run/conf.d/broken.conf" or die "unlink: $!\n";
 
 # ---- root and the folders of the user of runners ----
