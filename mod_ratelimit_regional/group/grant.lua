@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One call of a host to a partition of the store. README.md has the rules (R1 to R7)
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R9)
 -- and their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or not
 -- at all. Its fields:
 --
@@ -25,7 +25,7 @@
 local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
 local SWEEP, SWEEPS_MAX, SCAN_MS = 3, 32, 1000
-local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE = 1, 2, 4, 8, 16, 32
+local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE, CLOCK = 1, 2, 4, 8, 16, 32, 64
 -- Kinds of members.
 local NEW, ATTESTED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
 
@@ -126,20 +126,31 @@ local function is_in_use()
     return false
 end
 
-if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.share_ms ~= share_ms then
-    -- The server has kept the data of hosts with another configuration.
-    local follows = epoch and epoch.server == server
-    if follows and is_in_use() then
-        return { { 'other', now, '', -1, 0, 0, 0 } }
-    end
+-- `follows`: all hosts with the former configuration have ended.
+local function begin_epoch(members_of, share_ms_of, follows)
     redis.call('UNLINK', partition)
     all_members = {}
-    epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = follows and 1 or 0,
+    epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
         follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
-        kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
+        kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
         missing = 0, reserved = 0, reserved_until = 0, names = '',
-        name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
+        name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+
+if not epoch or epoch.server ~= server then
+    begin_epoch(members, share_ms, false)
+elseif target == epoch.name and has_flag(CLOCK) then
+    -- R9: the data have times of another clock. Its hosts keep their configuration.
+    begin_epoch(epoch.members, epoch.share_ms, false)
+end
+if epoch.members ~= members or epoch.share_ms ~= share_ms then
+    -- The server has kept the data of hosts with another configuration. A host that does not
+    -- know the clock cannot tell whether they have ended.
+    if now > latest or is_in_use() then
+        return { { 'other', now, epoch.name, -1, 0, 0, 0 } }
+    end
+    begin_epoch(members, share_ms, true)
 end
 -- Keeps the data for longer than anything in it counts: a region that has ended leaves nothing.
 local function keep()

@@ -52,6 +52,7 @@ typedef enum rlr_ledger_warning_t {
     RLR_LEDGER_ABSENT,
     RLR_LEDGER_LATE,
     RLR_LEDGER_RULES,
+    RLR_LEDGER_CLOCK,
     RLR_LEDGER_WARNINGS
 } rlr_ledger_warning_t;
 

@@ -86,12 +86,33 @@ static uint32_t get_flags(const rlr_member_t *member,
     if (member->has_used_share) {
         flags |= RLR_STORE_LOCAL;
     }
+    if (member->is_clock_set) {
+        flags |= RLR_STORE_CLOCK;
+    }
     if (member->is_attesting && now_ms < member->attest_until_ms
         && now_ms >= member->local_until_ms
         && now_ms >= member->lost_until_ms) {
         flags |= RLR_STORE_ATTEST;
     }
     return flags;
+}
+
+/* How much a bound may have changed when a reply comes at that time: both calls
+ * were executed at most RLR_PERIOD_CALL_MS before their reply came. */
+static int64_t get_change(const rlr_member_bound_t *bound, uint64_t now_ms)
+{
+    uint64_t elapsed_ms = now_ms > bound->at_ms ? now_ms - bound->at_ms : 0;
+
+    return (int64_t)rlr_period_drift(elapsed_ms + RLR_PERIOD_CALL_MS);
+}
+
+/* The store's clock is not before this at that time. */
+static uint64_t get_store_ms(const rlr_member_t *member, uint64_t now_ms)
+{
+    int64_t ms = (int64_t)now_ms + member->least.ms
+        - get_change(&member->least, now_ms);
+
+    return member->knows_clock && ms > 0 ? (uint64_t)ms : 0;
 }
 
 void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
@@ -103,10 +124,7 @@ void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
     memcpy(call->id, config->id, sizeof(call->id));
     call->name = config->name;
     memcpy(call->epoch, member->epoch, sizeof(call->epoch));
-    /* The store's clock is not before this now: it read store_ms before
-     * store_at_ms. */
-    call->latest_ms = member->store_ms + RLR_PERIOD_CALL_MS
-        + (now_ms > member->store_at_ms ? now_ms - member->store_at_ms : 0);
+    call->latest_ms = get_store_ms(member, now_ms) + RLR_PERIOD_CALL_MS;
     call->members = config->members;
     call->share_ms = config->share_ms;
     call->flags = get_flags(member, config, now_ms);
@@ -125,8 +143,9 @@ void rlr_member_reported(rlr_member_t *member, uint32_t generation)
 
 /* ---- Replies ---- */
 
-/* The store has lost its data, or is another server: leases of the old epoch
- * are used up to their end, and none is accepted after the report. */
+/* The store has lost its data, is another server, or has another clock: leases
+ * of the old epoch are used up to their end, and none is accepted after the
+ * report. */
 static void change_epoch(rlr_member_t *member, const char *epoch)
 {
     if (member->is_confirmed) {
@@ -138,15 +157,41 @@ static void change_epoch(rlr_member_t *member, const char *epoch)
     member->is_confirmed = false;
     member->is_attesting = false;
     member->is_reporting = member->number != RLR_STORE_NO_NUMBER;
+    member->knows_clock = false;
+    member->is_clock_set = false;
     /* Not sent to the new epoch with the time of the old one. */
     member->heartbeat_until_ms = 0;
 }
 
-static void take_time(rlr_member_t *member, const rlr_store_reply_t *reply,
-                      uint64_t sent_ms, uint64_t received_ms)
+/* Takes the time of the reply, read between two times of the host; false: the
+ * clock was set since the replies before it. Leases and marks of the epoch have
+ * times of the former clock. */
+static bool take_clock(rlr_member_t *member, const rlr_store_reply_t *reply,
+                       uint64_t sent_ms, uint64_t received_ms)
 {
-    member->store_ms = reply->now_ms;
-    member->store_at_ms = received_ms;
+    rlr_member_bound_t least = {(int64_t)(reply->now_ms - received_ms),
+                                received_ms};
+    rlr_member_bound_t most = {(int64_t)(reply->now_ms + 1 - sent_ms),
+                               received_ms};
+    int64_t known_least = member->least.ms
+        - get_change(&member->least, received_ms);
+    int64_t known_most = member->most.ms
+        + get_change(&member->most, received_ms);
+    bool is_set = member->knows_clock
+        && (most.ms < known_least || least.ms > known_most);
+
+    if (!member->knows_clock || is_set || least.ms > known_least) {
+        member->least = least;
+    }
+    if (!member->knows_clock || is_set || most.ms < known_most) {
+        member->most = most;
+    }
+    member->knows_clock = true;
+    return !is_set;
+}
+
+static void take_time(rlr_member_t *member, uint64_t sent_ms)
+{
     if (sent_ms >= member->answered_ms) {
         member->answered_ms = sent_ms;
         member->heartbeat_until_ms = sent_ms + RLR_PERIOD_HEARTBEAT_MS;
@@ -178,23 +223,33 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
                        const rlr_store_reply_t *reply, uint32_t generation,
                        uint64_t sent_ms, uint64_t received_ms)
 {
+    bool is_other;
+
     if (generation != member->generation || member->has_left
         || reply->status == RLR_STORE_FAILED
         || received_ms > sent_ms + RLR_PERIOD_CALL_MS) {
         return false;
     }
-    if (memcmp(member->epoch, reply->epoch, sizeof(member->epoch)) != 0) {
+    is_other = memcmp(member->epoch, reply->epoch, sizeof(member->epoch)) != 0;
+    if (is_other) {
         change_epoch(member, reply->epoch);
-        if (call->kind != RLR_STORE_HELLO) {
-            return false;
-        }
     }
-    if (reply->status == RLR_STORE_OTHER || reply->status == RLR_STORE_LATE) {
+    if (!take_clock(member, reply, sent_ms, received_ms)) {
+        member->is_clock_set = true;
+        member->generation++;
+    }
+    if (reply->status == RLR_STORE_OTHER) {
+        member->is_confirmed = false;
+    }
+    if (member->is_clock_set || reply->status == RLR_STORE_OTHER
+        || reply->status == RLR_STORE_LATE) {
         member->heartbeat_until_ms = 0;
         return false;
     }
-    take_time(member, reply, sent_ms, received_ms);
-    if (call->kind != RLR_STORE_HEARTBEAT) {
+    if (!is_other || call->kind == RLR_STORE_HELLO) {
+        take_time(member, sent_ms);
+    }
+    if (is_other || call->kind != RLR_STORE_HEARTBEAT) {
         return false;
     }
     if (reply->status == RLR_STORE_FULL) {

@@ -20,6 +20,13 @@ typedef struct rlr_member_config_t {
     uint64_t share_ms;
 } rlr_member_config_t;
 
+/* A bound of the store's clock less the host's, when it was read at that time.
+ */
+typedef struct rlr_member_bound_t {
+    int64_t ms;
+    uint64_t at_ms;
+} rlr_member_bound_t;
+
 typedef struct rlr_member_t {
     /* The epoch that answered last; the only one that gets calls. */
     char epoch[RLR_STORE_EPOCH_BYTES];
@@ -46,9 +53,11 @@ typedef struct rlr_member_t {
     uint64_t lost_until_ms;  /* until when a mark counts that was not kept */
     int64_t base_ms;
     int64_t joined_ms; /* when the host got the number */
-    /* The store's clock at a time. */
-    uint64_t store_ms;
-    uint64_t store_at_ms;
+    /* By all replies of the epoch; if none has come the clock is not known. */
+    bool knows_clock;
+    bool is_clock_set; /* since: the epoch must end */
+    rlr_member_bound_t least;
+    rlr_member_bound_t most;
 } rlr_member_t;
 
 /* Sets a member that was never connected. */

@@ -16,8 +16,7 @@
 #define RLR_STORE_NAME_BYTES 64
 /* The names of several hosts. */
 #define RLR_STORE_NAMES_BYTES 200
-/* Longer rules are cut. */
-#define RLR_STORE_RULES_BYTES 262144
+#define RLR_STORE_RULES_BYTES 262144 /* longer ones are cut */
 #define RLR_STORE_NO_NUMBER   (-1)
 #define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
 
@@ -55,6 +54,8 @@ typedef enum rlr_store_status_t {
 #define RLR_STORE_BRING 16U
 /* Stops: this is the last call of its id. */
 #define RLR_STORE_LEAVE 32U
+/* The store's clock was set in the epoch that is named. */
+#define RLR_STORE_CLOCK 64U
 
 /* Items of one call: a script blocks the store. */
 #define RLR_STORE_ITEMS_MAX 64U

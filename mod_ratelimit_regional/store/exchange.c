@@ -269,6 +269,7 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
         is_accepted = rlr_member_answer(&state->member, &flight->call, reply,
                                         flight->generation, flight->sent_ms,
                                         now_ms);
+        exchange->is_clock_set |= state->member.is_clock_set;
         if (is_accepted) {
             state->absent = reply->absent;
         }
@@ -413,7 +414,7 @@ static bool is_joining(rlr_exchange_t *exchange)
                                                     get_time().floor_ms);
 
         if (state != NULL) {
-            joining = !state->member.is_confirmed;
+            joining = !state->member.is_confirmed || state->member.is_clock_set;
             rlr_ledger_unlock(exchange->ledger, i);
         }
     }
@@ -464,6 +465,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
     if (now_ms >= exchange->attempt_ms) {
         exchange->is_answered = false;
         exchange->is_refused = false;
+        exchange->is_clock_set = false;
         error = rlr_connection_open(exchange->connection);
         if (error != NULL) {
             rlr_stats_error(rlr_ledger_stats(exchange->ledger));

@@ -18,6 +18,7 @@ typedef struct rlr_exchange_t {
     uint64_t tag;        /* of the last mark */
     bool is_answered;    /* a server has taken a call of this exchange */
     bool is_refused;     /* the first error: the store has no number for it */
+    bool is_clock_set;   /* a reply of this exchange says so */
 } rlr_exchange_t;
 
 /* Sends the pending requests, a list, and finishes all of them. Returns NULL,

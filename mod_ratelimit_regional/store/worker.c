@@ -152,6 +152,15 @@ static void log_result(worker_t *worker, const char *error)
                      RLR_LOGNO(0116) "the store answers");
         worker->is_away = false;
     }
+    if (worker->exchange.is_clock_set
+        && rlr_ledger_warns(worker->exchange.ledger, RLR_LEDGER_CLOCK,
+                            now.floor_ms)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                     RLR_LOGNO(0126) "the clock of the store was set, or that "
+                                     "of this host was stopped: nothing is "
+                                     "admitted until all hosts have reported "
+                                     "their admissions again");
+    }
     if (now.floor_ms >= worker->logged_ms + 1000) {
         worker->logged_ms = now.floor_ms;
         log_state(worker, now.floor_ms);

@@ -49,6 +49,7 @@ typedef struct compare_t {
     uint64_t completed;
     uint64_t left;
     uint64_t other;    /* calls that were refused for their configuration */
+    uint64_t set;      /* calls that say that the clock was set */
     uint64_t followed; /* grants in epochs that follow another configuration */
     uint32_t config;
     uint32_t stopping; /* calls until all hosts have left */
@@ -112,6 +113,9 @@ static uint32_t pick_flags(compare_t *compare, const host_t *host)
     if (host->was_member && !host->is_clean && pick(compare, 4) > 0) {
         flags |= RLR_STORE_ATTEST;
     }
+    if (pick(compare, 500) == 0) {
+        flags |= RLR_STORE_CLOCK;
+    }
     if (pick(compare, 60) == 0) {
         flags |= RLR_STORE_LOCAL;
     }
@@ -169,6 +173,8 @@ static void count(compare_t *compare, const rlr_store_call_t *call,
                   const rlr_store_reply_t *reply)
 {
     compare->other += reply->status == RLR_STORE_OTHER;
+    compare->set += (call->flags & RLR_STORE_CLOCK) != 0
+        && memcmp(call->epoch, reply->epoch, sizeof(call->epoch)) != 0;
     if (reply->status != RLR_STORE_OK || call->kind != RLR_STORE_HEARTBEAT) {
         return;
     }
@@ -411,9 +417,10 @@ int main(int argc, char **argv)
     printf("%" PRIu64 " of %" PRIu64 " calls agree, %" PRIu64
            " granted, %" PRIu64 " in complete epochs, %" PRIu64
            " left, %" PRIu64 " refused, %" PRIu64
-           " granted after changes of the configuration\n",
+           " granted after changes of the configuration, %" PRIu64
+           " epochs ended by the clock\n",
            i, calls, compare.granted, compare.completed, compare.left,
-           compare.other, compare.followed);
+           compare.other, compare.followed, compare.set);
     group_store_drop(compare.store);
     redisFree(compare.redis);
     apr_terminate();

@@ -17,9 +17,10 @@ enum event_kind {
     EVENT_RETIRE,
     EVENT_STOP,
     EVENT_LEAVE,
-    EVENT_CUT,   /* the host is cut off until it is healed */
-    EVENT_EMPTY, /* the store loses its data */
-    EVENT_CHANGE /* of the configuration */
+    EVENT_CUT,    /* the host is cut off until it is healed */
+    EVENT_EMPTY,  /* the store loses its data */
+    EVENT_CHANGE, /* of the configuration */
+    EVENT_CLOCK   /* of a server is set */
 };
 
 typedef struct call_t {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network between hosts and servers, and faults: slow, cut off and killed
  * hosts, calls that are lost, late or repeated, servers that lose their data,
- * two servers that both answer, and, the rare ones, hosts that get the number
- * of another one, hellos that alone arrive, and hosts that lose their marks. */
+ * or whose clock is set, two servers that both answer, and, the rare ones,
+ * hosts that get the number of another one, hellos that alone arrive, and hosts
+ * that lose their marks. */
 #include "group_sim.h"
 
 #include <stdlib.h>
@@ -292,6 +293,35 @@ static void begin_fault(sim_t *sim)
     }
 }
 
+/* Whether the host will notice that the clock of its server is set. */
+static bool is_connected(const sim_t *sim, const host_t *host)
+{
+    return !host->is_down && !sim->is_down[host->server]
+        && host->member.is_confirmed
+        && sim_clock(sim, host) < host->member.heartbeat_until_ms
+        && sim->us >= host->cut_until_us && sim->us >= host->unanswered_until_us
+        && sim->us >= host->hello_until_us && host->slow_us == 0;
+}
+
+/* By more than a call takes. */
+static void set_clock(sim_t *sim)
+{
+    static const int64_t most_ms[] = {40,    300,   700,     4000,
+                                      15000, 80000, 3800000, 90000000};
+    host_t *host = &sim->hosts[sim_random(sim) % sim->host_count];
+    int64_t by_ms = 20
+        + (int64_t)(sim_random(sim) % (uint64_t)most_ms[sim_random(sim) % 8]);
+
+    if (is_connected(sim, host)) {
+        sim->clocks++;
+        group_store_set_clock(sim->servers[host->server],
+                              sim_random(sim) % 3 > 0 ? by_ms : -by_ms);
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + sim_random(sim) % (2 * sim->clock_us),
+                       .kind = EVENT_CLOCK});
+}
+
 /* Neither requests nor replies reach the host; it returns its leases, and
  * then leaves. */
 static void stop_host(sim_t *sim, host_t *host)
@@ -380,6 +410,9 @@ void sim_fault(sim_t *sim, event_t event)
         sim_push(
             sim,
             (event_t){.us = sim->us + sim->change_us, .kind = EVENT_CHANGE});
+        break;
+    case EVENT_CLOCK:
+        set_clock(sim);
         break;
     case EVENT_CUT:
         host->cut_until_us = sim->us + 30000000 + sim_random(sim) % 60000000;

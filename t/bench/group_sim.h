@@ -59,6 +59,8 @@ typedef struct sim_t {
     uint32_t stops;
     uint64_t change_us; /* between changes of the configuration */
     uint32_t changes;
+    uint64_t clock_us; /* between times at which the clock of a server is set */
+    uint32_t clocks;
     group_store_t *servers[2];
     bool is_down[2];
     uint32_t master;

@@ -7,46 +7,10 @@
 #include <string.h>
 
 #include "../../mod_ratelimit_regional/group/period.h"
-#include "group_marks.h"
+#include "group_store_state.h"
 
-#define MEMBERS_MAX 512
-#define MARKS_MAX   64
-#define NEVER       (1LL << 45)
-
-enum kind { EMPTY, NEW, ATTESTED, BROUGHT, MOVED, LEFT };
-
-typedef struct record_t {
-    unsigned char id[RLR_STORE_ID_BYTES];
-    int64_t heartbeat;
-    int64_t base;
-    int64_t attested;
-    int64_t joined;
-    enum kind kind;
-} record_t;
-
-struct group_store_t {
-    uint32_t server;
-    int64_t offset_ms;
-    int64_t now;
-    /* The epoch. */
-    bool exists;
-    uint32_t made_by;
-    char name[RLR_STORE_EPOCH_BYTES + 1];
-    int64_t start;
-    uint32_t members;
-    int64_t share_ms;
-    bool complete;
-    bool follows; /* hosts with another configuration, which have ended */
-    bool old;
-    int64_t scan;
-    int64_t ready; /* 0: not all members have attested */
-    int64_t known;
-    uint32_t odd_count;
-    uint32_t odd[MEMBERS_MAX];
-    record_t odd_records[MEMBERS_MAX];
-    record_t records[MEMBERS_MAX];
-    group_marks_t marks;
-};
+#define MARKS_MAX 64
+#define NEVER     (1LL << 45)
 
 group_store_t *group_store_make(uint32_t server, int64_t offset_ms)
 {
@@ -67,6 +31,11 @@ void group_store_drop(group_store_t *store)
 {
     group_marks_drop(&store->marks);
     free(store);
+}
+
+void group_store_set_clock(group_store_t *store, int64_t by_ms)
+{
+    store->offset_ms += by_ms;
 }
 
 void group_store_restart(group_store_t *store, uint32_t server)
@@ -115,8 +84,8 @@ static bool is_in_use(const group_store_t *store)
 }
 
 /* follows: all hosts with the former configuration have ended. */
-static void begin_epoch(group_store_t *store, const rlr_store_call_t *call,
-                        bool follows)
+static void begin_epoch(group_store_t *store, uint32_t members,
+                        int64_t share_ms, bool follows)
 {
     static uint32_t number;
     bool had_data = store->exists;
@@ -127,8 +96,8 @@ static void begin_epoch(group_store_t *store, const rlr_store_call_t *call,
     store->made_by = store->server;
     snprintf(store->name, sizeof(store->name), "%016x", ++number);
     store->start = store->now;
-    store->members = call->members;
-    store->share_ms = (int64_t)call->share_ms;
+    store->members = members;
+    store->share_ms = share_ms;
     store->complete = follows;
     store->follows = follows;
     store->old = had_data;
@@ -456,31 +425,47 @@ static void heartbeat(group_store_t *store, const rlr_store_call_t *call,
     }
 }
 
+/* Begins another epoch if that of the data has ended; false: hosts with another
+ * configuration than that of the call use the store. */
+static bool take_epoch(group_store_t *store, const rlr_store_call_t *call)
+{
+    int64_t share_ms = (int64_t)call->share_ms;
+
+    if (!store->exists || store->made_by != store->server) {
+        begin_epoch(store, call->members, share_ms, false);
+    }
+    else if (memcmp(call->epoch, store->name, sizeof(call->epoch)) == 0
+             && (call->flags & RLR_STORE_CLOCK) != 0) {
+        begin_epoch(store, store->members, store->share_ms, false);
+    }
+    if (store->members == call->members && store->share_ms == share_ms) {
+        return true;
+    }
+    if (store->now > (int64_t)call->latest_ms || is_in_use(store)) {
+        return false;
+    }
+    begin_epoch(store, call->members, share_ms, true);
+    return true;
+}
+
 void group_store_call(group_store_t *store, uint64_t us,
                       const rlr_store_call_t *call, rlr_store_reply_t *reply)
 {
+    bool is_taken;
+
     store->now = (int64_t)(us / 1000) + store->offset_ms;
     reply->status = RLR_STORE_OK;
     reply->now_ms = (uint64_t)store->now;
     reply->number = RLR_STORE_NO_NUMBER;
     reply->base_offset_ms = 0;
     reply->joined_offset_ms = 0;
-    if (!store->exists || store->made_by != store->server) {
-        begin_epoch(store, call, false);
-    }
-    else if (store->members != call->members
-             || store->share_ms != (int64_t)call->share_ms) {
-        if (is_in_use(store)) {
-            reply->status = RLR_STORE_OTHER;
-            reply->complete = false;
-            memset(reply->epoch, 0, sizeof(reply->epoch));
-            return;
-        }
-        begin_epoch(store, call, true);
-    }
+    is_taken = take_epoch(store, call);
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
-    reply->complete = store->complete;
-    if (call->kind == RLR_STORE_HELLO) {
+    reply->complete = is_taken && store->complete;
+    if (!is_taken) {
+        reply->status = RLR_STORE_OTHER;
+    }
+    if (!is_taken || call->kind == RLR_STORE_HELLO) {
         return;
     }
     if (store->now > (int64_t)call->latest_ms

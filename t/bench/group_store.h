@@ -17,6 +17,9 @@ void group_store_empty(group_store_t *store);
 /* The server starts again, or becomes the master, with its data. */
 void group_store_restart(group_store_t *store, uint32_t server);
 
+/* Sets the clock, forward or back. */
+void group_store_set_clock(group_store_t *store, int64_t by_ms);
+
 /* Executes a call at a time in microseconds; reply->grants has room for all
  * items. */
 void group_store_call(group_store_t *store, uint64_t us,

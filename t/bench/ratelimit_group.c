@@ -10,7 +10,7 @@
  *
  *   ratelimit_group [hosts=4] [keys=1000] [seconds=60] [rate=2000] [seed=1]
  *                    [faults=10] [rare=0] [stops=0] [share=3600] [from=6]
- *                    [changes=...]
+ *                    [changes=...] [clocks=...]
  *
  * faults is the number of seconds between two of them, 0 for none; rare=1
  * leaves those alone that need minutes without others. stops is the number of
@@ -18,7 +18,8 @@
  * RateLimitStoreShareTime, from is the second of the first request, and changes
  * is the number of seconds between two changes of RateLimitStoreHosts and
  * RateLimitStoreShareTime: all hosts stop in order, and start with other
- * values.
+ * values. clocks is the number between two times at which the clock of a server
+ * is set.
  */
 #include "group_sim.h"
 
@@ -404,6 +405,7 @@ static void run(sim_t *sim, uint64_t from_us, uint64_t end_us)
         sim_push(sim, (event_t){.us = from_us, .kind = EVENT_STOP});
     }
     sim_push(sim, (event_t){.us = sim->change_us, .kind = EVENT_CHANGE});
+    sim_push(sim, (event_t){.us = sim->clock_us, .kind = EVENT_CLOCK});
     while (sim->us < end_us) {
         event_t event = sim_pop(sim);
         host_t *host = &sim->hosts[event.host];
@@ -477,6 +479,7 @@ int main(int argc, char **argv)
         .has_rare_faults = read_option(argc, argv, "rare", 0) != 0,
         .stop_us = read_option(argc, argv, "stops", 0) * 1000000,
         .change_us = read_option(argc, argv, "changes", 1000000000) * 1000000,
+        .clock_us = read_option(argc, argv, "clocks", 1000000000) * 1000000,
     };
     uint64_t over;
 

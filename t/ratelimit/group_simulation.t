@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of mod_ratelimit_regional/group in a simulation with faults: hosts that are slow,
-# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data,
-# two servers that both answer, hosts that lose their marks, and the loss of the store and all hosts
+# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data
+# or whose clock is set, two servers that both answer, hosts that lose their marks, and the loss of the store and all hosts
 # at once, with clocks that differ by up to 1/512.
 use strict;
 use warnings;
@@ -74,6 +74,16 @@ for my $seed (1 .. 8) {
 }
 is "@over_changed", '', 'all hosts stop and start with another configuration, through faults: never more than N in any T';
 cmp_ok $changed, '>', 100_000, 'hosts that were started with another configuration admit requests';
+
+my ($set, @over_set) = (0);
+for my $seed (1 .. 24) {
+    my $result = simulate("seed=$seed", 'seconds=400', 'rate=200', 'hosts=' . (2 + $seed % 4), 'clocks=' . (10, 20)[ $seed % 2 ],
+        'faults=' . (0, 20, 40)[ $seed % 3 ], 'changes=' . ($seed % 6 == 0 ? 45 : 1000), 'share=' . (20, 3600)[ $seed / 4 % 2 ]);
+    push @over_set, $result->{text} if $result->{over} > 0;
+    $set += $result->{admitted};
+}
+is "@over_set", '', 'the clock of a server is set forward and back while hosts are connected, through faults: never more than N in any T';
+cmp_ok $set, '>', 100_000, 'hosts admit requests after that';
 
 my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
 cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';

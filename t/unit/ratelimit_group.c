@@ -342,6 +342,8 @@ static void a_changed_configuration_admits_after_the_interval(void **state)
     for (int i = 0; i < HOSTS; i++) {
         change_host(&test, i);
     }
+    /* Its first call learns the time. */
+    call(&test, 0, 0, 0);
     call(&test, 0, 0, 0);
     until_ms = test.now_ms + rlr_period_lease(nine.interval_sec)
         + nine.interval_sec * 1000;
@@ -396,6 +398,30 @@ static void a_changed_configuration_waits_for_a_host_that_was_killed(
     end(&test);
 }
 
+/* To the store they have all ended by then. */
+static void a_clock_that_is_set_does_not_end_hosts_of_another_configuration(
+    void **state)
+{
+    case_t test;
+
+    begin(&test);
+    change_host(&test, 0);
+    change_host(&test, 1);
+    pass(&test, 1000, 7);
+    group_store_set_clock(test.store, 36000000);
+    for (int i = 0; i < 20; i++) {
+        test.now_ms++;
+        call(&test, 0, 0, 0);
+        assert_int_equal(test.status, RLR_STORE_OTHER);
+    }
+    start_host(&test, 1);
+    test.hosts[1].config.members = 2;
+    pass(&test, 1000, 7);
+    call(&test, 2, 0, 0);
+    assert_int_equal(test.status, RLR_STORE_OK);
+    end(&test);
+}
+
 /* Its share of the other group is not a part of this one's limit. */
 static void a_reload_with_another_configuration_ends_the_share(void **state)
 {
@@ -430,6 +456,8 @@ int main(void)
         CHECK_TEST(a_changed_configuration_admits_after_the_interval),
         CHECK_TEST(a_changed_configuration_waits_for_an_earlier_host),
         CHECK_TEST(a_changed_configuration_waits_for_a_host_that_was_killed),
+        CHECK_TEST(
+            a_clock_that_is_set_does_not_end_hosts_of_another_configuration),
         CHECK_TEST(a_reload_with_another_configuration_ends_the_share),
     };
 
