@@ -208,7 +208,7 @@ static void on_spawner(void *part, void *item)
 {
     agent_supervisor_t *sv = part;
 
-    if (!agent_runner_take_updates(&sv->io)) {
+    if (!agent_runner_exit_take_updates(&sv->io)) {
         lose_spawner(sv);
     }
 }
@@ -253,11 +253,11 @@ static void tick(agent_supervisor_t *sv)
     if (sv->tick_at <= sv->context->now) {
         sv->tick_at = sv->context->now + TICK;
         check_parent(sv);
-        agent_runner_tick_deadlines(&sv->runners, &sv->runs);
-        agent_runner_tick_limits(&sv->runners, &sv->runs);
-        agent_runner_tick_quarantine(&sv->runners, &sv->runs);
-        agent_runner_tick_recycle(&sv->runners, &sv->runs);
-        agent_runner_tick_idle(&sv->runners, &sv->runs);
+        agent_runner_deadline_tick(&sv->runners, &sv->runs);
+        agent_runner_watch_tick(&sv->runners, &sv->runs);
+        agent_runner_quarantine_tick(&sv->runners, &sv->runs);
+        agent_runner_recycle_tick(&sv->runners, &sv->runs);
+        agent_runner_idle_tick(&sv->runners, &sv->runs);
         agent_worker_tick(&sv->worker);
     }
     else if (agent_worker_next_tick(&sv->worker) <= sv->context->now) {
@@ -271,8 +271,8 @@ static void iterate(agent_supervisor_t *sv)
 
     tick(sv);
     until = agent_credit_step(&sv->runs.credits);
-    agent_runner_resume(&sv->io);
-    agent_runner_poll(&sv->io);
+    agent_runner_io_resume(&sv->io);
+    agent_runner_io_poll(&sv->io);
     until = AGENT_MIN(until, sv->tick_at);
     until = AGENT_MIN(until, agent_worker_next_tick(&sv->worker));
     until = AGENT_MIN(until, agent_slots_replenish(&sv->runners));
@@ -288,7 +288,7 @@ static void iterate(agent_supervisor_t *sv)
     }
     /* The statements above may have added to the input of runners; if their
      * pipes took it, more statements may be due. */
-    if (agent_runner_poll(&sv->io)) {
+    if (agent_runner_io_poll(&sv->io)) {
         until = sv->context->now;
     }
     agent_poll_wait(&sv->poll, until);

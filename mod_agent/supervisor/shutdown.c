@@ -42,7 +42,7 @@ static void read_final_output(agent_runner_io_t *io)
 
     AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)
     {
-        agent_runner_read_rest(io, runner);
+        agent_runner_io_read_rest(io, runner);
     }
 }
 
@@ -62,8 +62,8 @@ void agent_shutdown_stop(agent_shutdown_t *shutdown,
     shutdown->end_by = shutdown->context->now + timeout;
     /* Their output is still saved; then this worker is marked dead, which
      * requeues its runs. */
-    agent_runner_kill_all(shutdown->io->runners, shutdown->runs,
-                          AGENT_LOSS_FORGET, why);
+    agent_runner_exit_kill_all(shutdown->io->runners, shutdown->runs,
+                               AGENT_LOSS_FORGET, why);
     agent_release_clear(&shutdown->runs->releases);
     agent_batch_flush(&shutdown->runs->batches);
     agent_delivery_abort(shutdown->webhooks);

@@ -241,7 +241,7 @@ static void a_want_line_is_taken_however_much_is_unsaved(void **state)
     count_go(fixture);
     add_lines(fixture, lease, AGENT_BATCH_MAX_RUN);
     agent_credit_spend(&runs->credits, lease, BIG);
-    assert_true(agent_runner_take_line(fixture->io, fixture->runner, line,
+    assert_true(agent_runner_line_take(fixture->io, fixture->runner, line,
                                        strlen(line), false));
 }
 
@@ -338,7 +338,7 @@ static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
     agent_runner_touch(runner);
     runner->held_key = add_named(fixture)->key;
     runner->scanned = AGENT_BATCH_LONG_LINE + 1;
-    agent_runner_resume(fixture->io);
+    agent_runner_io_resume(fixture->io);
     assert_true(runner->is_held);
     assert_int_equal(agent_buffer_length(&runner->output), 8);
 }

@@ -228,13 +228,13 @@ static void a_held_line_has_room_again_when_output_is_saved(void **state)
 
     flood(fixture, length);
     assert_false(
-        agent_runner_has_room(runs, fixture->runner, &last->key, length));
+        agent_runner_line_has_room(runs, fixture->runner, &last->key, length));
     agent_credit_hold(&runs->credits, last, length);
     last->group->runner->is_held = true;
     save_all(fixture);
     agent_credit_step(&runs->credits);
     assert_true(
-        agent_runner_has_room(runs, fixture->runner, &last->key, length));
+        agent_runner_line_has_room(runs, fixture->runner, &last->key, length));
     assert_true(send_line(fixture, last, length));
     assert_int_equal(agent_credit_used(&runs->credits),
                      length + 1 + AGENT_BATCH_OWN_BYTES);
@@ -318,11 +318,11 @@ static void held_runners_of_a_deployment_take_turns(void **state)
     line = a->group->runner->scanned + 1;
     agent_backlog_add(backlogs, "one", AGENT_BACKLOG_SHARED,
                       AGENT_BATCH_MAX_SHARED / 2);
-    agent_runner_resume(fixture->io);
+    agent_runner_io_resume(fixture->io);
     assert_int_equal(a->credit.unsaved + b->credit.unsaved, 0);
     for (int i = 1; i <= 2; i++) {
         agent_backlog_remove(backlogs, "one", AGENT_BACKLOG_SHARED, line);
-        agent_runner_resume(fixture->io);
+        agent_runner_io_resume(fixture->io);
         assert_int_equal(a->credit.unsaved, line);
         assert_int_equal(b->credit.unsaved, (i - 1) * line);
         assert_true(a->group->runner->is_held);

@@ -66,7 +66,7 @@ static fixture_t *make_fixture(apr_pool_t *pool)
 
 static bool becomes_idle(fixture_t *f)
 {
-    agent_runner_tick_idle(&f->table, &f->runs);
+    agent_runner_idle_tick(&f->table, &f->runs);
     return agent_pool_is_idle(f->pool);
 }
 

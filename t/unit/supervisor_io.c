@@ -63,7 +63,7 @@ static pipes_t *make_pipes(apr_pool_t *pool)
     p->table->poll = &p->set;
     agent_runner_touch(p->runner);
     agent_runner_touch(p->fixture->other->group->runner);
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     return p;
 }
 
@@ -113,11 +113,11 @@ static void input_is_written_without_waiting(void **state)
 
     agent_protocol_ping(agent_runner_input(p->runner), 1);
     assert_true(has_pending(p));
-    assert_true(agent_runner_poll(p->fixture->io));
+    assert_true(agent_runner_io_poll(p->fixture->io));
     assert_int_equal(read_all(p), p->runner->written);
     assert_true(p->runner->written > 0);
     assert_false(has_pending(p));
-    assert_false(agent_runner_poll(p->fixture->io));
+    assert_false(agent_runner_io_poll(p->fixture->io));
     drop_pipes(p);
 }
 
@@ -128,15 +128,15 @@ static void input_that_the_pipe_does_not_take_is_written_later(void **state)
 
     agent_buffer_append(agent_runner_input(p->runner),
                         apr_pcalloc(*state, LONG_INPUT), LONG_INPUT);
-    assert_true(agent_runner_poll(p->fixture->io));
+    assert_true(agent_runner_io_poll(p->fixture->io));
     assert_true(has_pending(p));
     /* The full pipe is waited for, and not tried again. */
     assert_int_equal(p->runner->in.events, EPOLLOUT);
-    assert_false(agent_runner_poll(p->fixture->io));
+    assert_false(agent_runner_io_poll(p->fixture->io));
     while (p->runner->in.events != 0) {
         sum += read_all(p);
         agent_poll_wait(&p->set, 0);
-        agent_runner_poll(p->fixture->io);
+        agent_runner_io_poll(p->fixture->io);
     }
     assert_int_equal(sum + read_all(p), LONG_INPUT);
     assert_int_equal(p->runner->written, LONG_INPUT);
@@ -151,9 +151,9 @@ static void a_runner_that_closed_its_input_is_written_nothing(void **state)
     agent_process_reset_signals();
     close(p->in);
     agent_protocol_ping(agent_runner_input(p->runner), 1);
-    assert_false(agent_runner_poll(p->fixture->io));
+    assert_false(agent_runner_io_poll(p->fixture->io));
     assert_int_equal(p->runner->in.fd, -1);
-    assert_false(agent_runner_poll(p->fixture->io));
+    assert_false(agent_runner_io_poll(p->fixture->io));
     p->in = -1;
     drop_pipes(p);
 }
@@ -165,7 +165,7 @@ static void a_killed_runner_is_not_waited_for(void **state)
 
     agent_protocol_ping(agent_runner_input(p->runner), 1);
     agent_runner_kill(p->table, p->runner, AGENT_LOSS_COUNTED, "a test");
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     assert_int_equal(p->runner->in.events, 0);
     assert_int_equal(p->runner->out.events, 0);
     assert_int_equal(p->runner->log_out.events, EPOLLIN);
@@ -180,13 +180,13 @@ static void no_runner_is_read_while_too_much_is_not_committed(void **state)
     agent_batch_queue_t *batches = &p->fixture->runs->batches;
 
     batches->backlogs.sums[AGENT_BACKLOG_SHARED] = AGENT_BATCH_MAX_SHARED;
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     assert_true(p->table->is_full);
     assert_int_equal(p->runner->out.events, 0);
     assert_int_equal(p->runner->log_out.events, EPOLLIN);
     assert_false(has_pending(p));
     batches->backlogs.sums[AGENT_BACKLOG_SHARED] = 0;
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     assert_false(p->table->is_full);
     assert_int_equal(p->runner->out.events, EPOLLIN);
     drop_pipes(p);
@@ -200,15 +200,15 @@ static void a_held_runner_is_looked_at_until_its_line_has_room(void **state)
     p->runner->held_key = p->fixture->leases[0]->key;
     p->fixture->leases[0]->credit.unsaved = AGENT_BATCH_MAX_RUN;
     agent_runner_touch(p->runner);
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     assert_true(has_pending(p));
     assert_int_equal(p->runner->out.events, 0);
-    agent_runner_resume(p->fixture->io);
+    agent_runner_io_resume(p->fixture->io);
     assert_true(p->runner->is_held);
     p->fixture->leases[0]->credit.unsaved = 0;
-    agent_runner_resume(p->fixture->io);
+    agent_runner_io_resume(p->fixture->io);
     assert_false(p->runner->is_held);
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     assert_false(has_pending(p));
     assert_int_equal(p->runner->out.events, EPOLLIN);
     drop_pipes(p);
@@ -221,7 +221,7 @@ static void a_dead_runner_is_freed_whatever_was_looked_at_before(void **state)
 
     apr_pool_create(&p->runner->pool, *state);
     agent_runner_set_dead(p->table, p->runner);
-    agent_runner_poll(p->fixture->io);
+    agent_runner_io_poll(p->fixture->io);
     agent_runner_free_dead(p->table);
     assert_int_equal(p->table->count, count - 1);
     assert_false(has_pending(p));

@@ -26,7 +26,7 @@ static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)
                                   "the runner did not stop when asked to");
         }
     }
-    agent_runner_replace(runs, runner);
+    agent_runner_drain_unresponsive(runs, runner);
 }
 
 static void check_lease(const agent_runner_table_t *table, agent_runs_t *runs,
@@ -48,8 +48,8 @@ static void check_lease(const agent_runner_table_t *table, agent_runs_t *runs,
     }
 }
 
-void agent_runner_tick_deadlines(const agent_runner_table_t *table,
-                                 agent_runs_t *runs)
+void agent_runner_deadline_tick(const agent_runner_table_t *table,
+                                agent_runs_t *runs)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;

@@ -9,7 +9,7 @@
  * runners that did not end a run within cancel_grace. That time starts again
  * while the runner is stopped or not read, or the run waits for credit (at most
  * AGENT_CREDIT_LAST_REQUESTS times). */
-void agent_runner_tick_deadlines(const agent_runner_table_t *table,
-                                 agent_runs_t *runs);
+void agent_runner_deadline_tick(const agent_runner_table_t *table,
+                                agent_runs_t *runs);
 
 #endif

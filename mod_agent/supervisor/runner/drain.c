@@ -30,7 +30,7 @@ void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner)
     runner->drains_without_limit = true;
 }
 
-void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner)
+void agent_runner_drain_unresponsive(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
         agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0338", 0,

@@ -16,7 +16,8 @@ void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner);
 
 /* The same as agent_runner_drain() for one that does not end a run, also when
  * it was replaced before; logs that. */
-void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner);
+void agent_runner_drain_unresponsive(agent_runs_t *runs,
+                                     agent_runner_t *runner);
 
 /* The same for all runners, without a time limit: agent_shutdown_t has it. */
 void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs);

@@ -62,7 +62,7 @@ static void end_held(agent_runs_t *runs, const agent_runner_t *runner,
     }
 }
 
-void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
+void agent_runner_exit_release_runs(agent_runs_t *runs, agent_runner_t *runner)
 {
     int started = count_started(runner);
 
@@ -83,8 +83,8 @@ void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
     }
 }
 
-void agent_runner_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
-                           agent_loss_t loss, const char *reason)
+void agent_runner_exit_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
+                                agent_loss_t loss, const char *reason)
 {
     agent_runner_t *runner;
 
@@ -93,7 +93,7 @@ void agent_runner_kill_all(agent_runner_table_t *table, agent_runs_t *runs,
         agent_runner_kill(table, runner, loss, reason);
         runner->loss = loss;
         runner->reason = reason;
-        agent_runner_release_runs(runs, runner);
+        agent_runner_exit_release_runs(runs, runner);
     }
 }
 
@@ -174,14 +174,14 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
         return;
     }
     /* It may have sent `end` before it ended. */
-    agent_runner_read_rest(io, runner);
+    agent_runner_io_read_rest(io, runner);
     describe_status(how, sizeof(how), status);
     agent_report_write(io->context,
                        is_expected ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
     blame_memory(runner, status);
-    agent_runner_release_runs(io->runs, runner);
+    agent_runner_exit_release_runs(io->runs, runner);
     if (runner->state == AGENT_RUNNER_STARTING && runner->importing != NULL) {
         /* The end of its output was not read first. */
         agent_runner_kill(io->runners, runner, runner->loss, runner->reason);
@@ -212,13 +212,13 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                         "%s",
                         runner->runner_pool->config->name);
     runner->loss = AGENT_LOSS_UNCOUNTED;
-    agent_runner_release_runs(io->runs, runner);
+    agent_runner_exit_release_runs(io->runs, runner);
     agent_runner_set_dead(io->runners, runner);
     agent_pool_count_failure(runner->runner_pool, io->context,
                              runner->max_shared);
 }
 
-bool agent_runner_take_updates(agent_runner_io_t *io)
+bool agent_runner_exit_take_updates(agent_runner_io_t *io)
 {
     for (;;) {
         apr_uint32_t id = 0;

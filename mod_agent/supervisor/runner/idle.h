@@ -10,7 +10,7 @@
 #include "pool/runner.h"
 
 /* Called each second. */
-void agent_runner_tick_idle(const agent_runner_table_t *table,
+void agent_runner_idle_tick(const agent_runner_table_t *table,
                             agent_runs_t *runs);
 
 #endif

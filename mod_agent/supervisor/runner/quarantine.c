@@ -92,7 +92,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
     }
 }
 
-void agent_runner_tick_quarantine(const agent_runner_table_t *table,
+void agent_runner_quarantine_tick(const agent_runner_table_t *table,
                                   agent_runs_t *runs)
 {
     for (int i = 0;

@@ -13,7 +13,7 @@
 /* Called each second. Where a pool's quarantine runners are all taken, the runs
  * of up to a quarter of them, which have passed, are asked to stop at a
  * checkpoint. */
-void agent_runner_tick_quarantine(const agent_runner_table_t *table,
+void agent_runner_quarantine_tick(const agent_runner_table_t *table,
                                   agent_runs_t *runs);
 
 #endif

@@ -15,7 +15,7 @@ static bool reaches_bound(const agent_runner_t *runner)
     return runner->group.used > 0
         && (runner->wants_replacement
             || (config->max_runs > 0 && runner->group.used >= config->max_runs)
-            || agent_runner_exceeds(runner, config->recycle_memory));
+            || agent_runner_watch_exceeds(runner, config->recycle_memory));
 }
 
 /* Its replacement is started by slots.h. */
@@ -82,7 +82,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
     }
 }
 
-void agent_runner_tick_recycle(const agent_runner_table_t *table,
+void agent_runner_recycle_tick(const agent_runner_table_t *table,
                                agent_runs_t *runs)
 {
     for (int i = 0;

@@ -11,7 +11,7 @@
 
 /* Called each second. Quarantine runners are left out: they end when they are
  * idle. */
-void agent_runner_tick_recycle(const agent_runner_table_t *table,
+void agent_runner_recycle_tick(const agent_runner_table_t *table,
                                agent_runs_t *runs);
 
 #endif

@@ -44,7 +44,7 @@ static void exceed_limit(agent_runner_table_t *table, agent_runs_t *runs,
     default:
         /* It was killed, but its exit was not reported: it may hang in a system
          * call. */
-        agent_runner_release_runs(runs, runner);
+        agent_runner_exit_release_runs(runs, runner);
         agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
         runner->limit_at = table->context->now + AGENT_RUNNER_KILL_TIMEOUT;
     }
@@ -74,7 +74,7 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
  * those. It is checked once a second, so the host must be able to bear what a
  * runner maps within a second.
  */
-bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
+bool agent_runner_watch_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 {
     apr_int64_t limit = bytes * (AGENT_IS_SANITIZED ? SANITIZER_FACTOR : 1);
 
@@ -111,8 +111,8 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
         exceed_limit(table, runs, runner);
     }
     else if (runner->state <= AGENT_RUNNER_DRAINING
-             && agent_runner_exceeds(runner,
-                                     runner->runner_pool->config->memory)) {
+             && agent_runner_watch_exceeds(
+                 runner, runner->runner_pool->config->memory)) {
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
                            "runner %d takes more memory than the %d MB of "
                            "AgentRunnerMemory: it is killed, its %d runs are "
@@ -133,7 +133,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
     }
 }
 
-void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs)
+void agent_runner_watch_tick(agent_runner_table_t *table, agent_runs_t *runs)
 {
     agent_runner_t *runner;
 
@@ -141,7 +141,7 @@ void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs)
     {
         if (runner->state != AGENT_RUNNER_DEAD) {
             check_runner(table, runs, runner);
-            agent_runner_tick_log(table->context, runner);
+            agent_runner_log_tick(table->context, runner);
         }
     }
 }

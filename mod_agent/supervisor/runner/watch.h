@@ -11,9 +11,10 @@
  * one whose exit is not reported. Sends pings; reports lines that were not
  * logged.
  */
-void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs);
+void agent_runner_watch_tick(agent_runner_table_t *table, agent_runs_t *runs);
 
 /* Whether its resident memory exceeds the limit in bytes; 0: no limit. */
-bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes);
+bool agent_runner_watch_exceeds(const agent_runner_t *runner,
+                                apr_int64_t bytes);
 
 #endif

@@ -117,8 +117,8 @@ static void become_fenced(agent_worker_t *worker)
                        "worker %s was declared dead: its runners are killed, "
                        "its runs belong to others",
                        worker->id);
-    agent_runner_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
-                          "fenced");
+    agent_runner_exit_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
+                               "fenced");
     /* A statement in flight there would be refused. */
     agent_database_close(worker->bulk, AGENT_FAILURE_RETRY);
     agent_database_close(worker->output, AGENT_FAILURE_RETRY);
@@ -199,9 +199,9 @@ static void fence_self(agent_worker_t *worker)
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0324", 0,
                            "the lease has ended without a renewal: runners "
                            "are killed, their runs start again");
-        agent_runner_kill_all(worker->runners, worker->runs,
-                              AGENT_LOSS_UNCOUNTED,
-                              "the database could not be reached");
+        agent_runner_exit_kill_all(worker->runners, worker->runs,
+                                   AGENT_LOSS_UNCOUNTED,
+                                   "the database could not be reached");
     }
 }
 
@@ -234,8 +234,8 @@ static void recover_from_lost_claim(agent_worker_t *worker)
      * something to save. */
     if (worker->reregister_by <= worker->context->now
         && worker->runs->leases.held > 0) {
-        agent_runner_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
-                              "registering again");
+        agent_runner_exit_kill_all(worker->runners, worker->runs,
+                                   AGENT_LOSS_FORGET, "registering again");
     }
     if (may_deregister(worker)) {
         agent_worker_deregister(worker);

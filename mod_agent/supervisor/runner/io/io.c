@@ -66,7 +66,7 @@ static void split_lines(agent_runner_io_t *io, agent_runner_t *runner,
             runner->scanned = length;
             return;
         }
-        if (!agent_runner_take_line(io, runner, text, line, is_last)) {
+        if (!agent_runner_line_take(io, runner, text, line, is_last)) {
             runner->scanned = line;
             hold(io, runner);
             return;
@@ -155,7 +155,7 @@ static bool read_log(agent_runner_io_t *io, agent_runner_t *runner)
     }
     got = read(runner->log_out.fd, bytes, sizeof(bytes));
     if (got > 0) {
-        agent_runner_take_log(io->context, runner, bytes, (apr_size_t)got);
+        agent_runner_log_take(io->context, runner, bytes, (apr_size_t)got);
         return true;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -170,7 +170,7 @@ static void on_log(void *part, void *item)
     read_log(part, item);
 }
 
-void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
+void agent_runner_io_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = false;
     split_lines(io, runner, true);
@@ -178,10 +178,10 @@ void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
     }
     for (int i = 0; i < MAX_LAST_READS && read_log(io, runner); i++) {
     }
-    agent_runner_end_log(io->context, runner);
+    agent_runner_log_end(io->context, runner);
 }
 
-void agent_runner_resume(agent_runner_io_t *io)
+void agent_runner_io_resume(agent_runner_io_t *io)
 {
     agent_runner_t *runner;
     agent_runner_t *next;
@@ -191,8 +191,8 @@ void agent_runner_resume(agent_runner_io_t *io)
     {
         /* The line is not parsed again before there is room for it. */
         if (runner->is_held && !agent_batch_is_full(&io->runs->batches)
-            && agent_runner_has_room(io->runs, runner, &runner->held_key,
-                                     runner->scanned)) {
+            && agent_runner_line_has_room(io->runs, runner, &runner->held_key,
+                                          runner->scanned)) {
             runner->is_held = false;
             split_lines(io, runner, false);
         }
@@ -253,7 +253,7 @@ static void set_full(agent_runner_io_t *io, bool is_full)
     }
 }
 
-bool agent_runner_poll(agent_runner_io_t *io)
+bool agent_runner_io_poll(agent_runner_io_t *io)
 {
     bool is_full = agent_batch_is_full(&io->runs->batches);
     bool has_written = false;

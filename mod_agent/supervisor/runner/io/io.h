@@ -17,12 +17,12 @@ typedef struct agent_runner_io_t {
  * room for it, and for room for the rest of their input. Looks at pending
  * runners only. Returns whether anything was written: statements may be due
  * that wait for a runner to read its input. */
-bool agent_runner_poll(agent_runner_io_t *io);
+bool agent_runner_io_poll(agent_runner_io_t *io);
 
 /* Handles the lines of held runners for which there is room now. */
-void agent_runner_resume(agent_runner_io_t *io);
+void agent_runner_io_resume(agent_runner_io_t *io);
 
 /* Reads the rest of a runner's output and log when it has ended. */
-void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner);
+void agent_runner_io_read_rest(agent_runner_io_t *io, agent_runner_t *runner);
 
 #endif

@@ -293,9 +293,9 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
     take_output(io, runner, lease, line, text, length);
 }
 
-bool agent_runner_has_room(const agent_runs_t *runs,
-                           const agent_runner_t *runner,
-                           const agent_lease_key_t *key, apr_size_t length)
+bool agent_runner_line_has_room(const agent_runs_t *runs,
+                                const agent_runner_t *runner,
+                                const agent_lease_key_t *key, apr_size_t length)
 {
     const agent_lease_t *lease = agent_lease_find(&runs->leases, key);
 
@@ -339,7 +339,7 @@ static void refuse_line(agent_runner_io_t *io, agent_runner_t *runner,
     agent_runner_breach(io->runners, runner, what);
 }
 
-bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
+bool agent_runner_line_take(agent_runner_io_t *io, agent_runner_t *runner,
                             const char *text, apr_size_t length, bool is_last)
 {
     agent_line_t line;
@@ -349,7 +349,8 @@ bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
         refuse_line(io, runner, wrong, length);
     }
     else if (!is_last && needs_room(&line, length)
-             && !agent_runner_has_room(io->runs, runner, &line.key, length)) {
+             && !agent_runner_line_has_room(io->runs, runner, &line.key,
+                                            length)) {
         runner->held_key = line.key;
         agent_credit_hold(&io->runs->credits,
                           agent_lease_find(&io->runs->leases, &line.key),

@@ -55,7 +55,7 @@ static void report_dropped(const agent_context_t *context,
     }
 }
 
-void agent_runner_tick_log(const agent_context_t *context,
+void agent_runner_log_tick(const agent_context_t *context,
                            agent_runner_t *runner)
 {
     agent_runner_log_t *log = &runner->log;
@@ -95,7 +95,7 @@ static bool is_allowed(const agent_context_t *context, agent_runner_t *runner,
 {
     agent_runner_log_t *log = &runner->log;
 
-    agent_runner_tick_log(context, runner);
+    agent_runner_log_tick(context, runner);
     if (log->lines >= MAX_LINES) {
         drop(runner, line, length);
         return false;
@@ -127,7 +127,7 @@ static void write_line(const agent_context_t *context, agent_runner_t *runner)
     agent_buffer_consume(text, length);
 }
 
-void agent_runner_take_log(const agent_context_t *context,
+void agent_runner_log_take(const agent_context_t *context,
                            agent_runner_t *runner, const char *bytes,
                            apr_size_t length)
 {
@@ -156,7 +156,7 @@ void agent_runner_take_log(const agent_context_t *context,
     }
 }
 
-void agent_runner_end_log(const agent_context_t *context,
+void agent_runner_log_end(const agent_context_t *context,
                           agent_runner_t *runner)
 {
     write_line(context, runner);

@@ -9,16 +9,16 @@
 #include "../pool/runner.h"
 
 /* Adds output of the runner (copied), in pieces of any length. */
-void agent_runner_take_log(const agent_context_t *context,
+void agent_runner_log_take(const agent_context_t *context,
                            agent_runner_t *runner, const char *bytes,
                            apr_size_t length);
 
 /* Reports omitted lines. Called each second; it acts each 10 s. */
-void agent_runner_tick_log(const agent_context_t *context,
+void agent_runner_log_tick(const agent_context_t *context,
                            agent_runner_t *runner);
 
 /* Writes an incomplete last line, and reports omitted lines. */
-void agent_runner_end_log(const agent_context_t *context,
+void agent_runner_log_end(const agent_context_t *context,
                           agent_runner_t *runner);
 
 #endif
