@@ -6,11 +6,11 @@
 #include <scoreboard.h>
 
 #include "auth/authenticate.h"
+#include "config/account_limit.h"
 #include "config/capacity.h"
 #include "config/conftree.h"
-#include "config/host.h"
 #include "config/dbd.h"
-#include "config/limit.h"
+#include "config/host.h"
 #include "config/region.h"
 #include "core/deployment.h"
 #include "core/heap.h"
@@ -158,8 +158,8 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = start_database(child, server, pool);
     }
     if (rv == APR_SUCCESS && child->db != NULL) {
-        rv = agent_auth_create(&child->auth, child->db,
-                               agent_region_own(config), pool);
+        rv = agent_authenticate_create(&child->auth, child->db,
+                                       agent_region_own(config), pool);
     }
     return rv == APR_SUCCESS && has_waiters(child)
         ? start_waiters(child, server, pool)

@@ -36,9 +36,9 @@
 #include <mpm_common.h>
 #include <unixd.h>
 
+#include "config/account_limit.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
-#include "config/limit.h"
 #include "config/location.h"
 #include "config/region.h"
 #include "core/version.h"
@@ -310,7 +310,7 @@ static void fill_keys(agent_webhook_config_t *webhooks,
             config->webhook_secrets, i, const agent_webhook_secret_t);
 
         keys[i].deployment = secret->server->is_virtual
-            ? agent_config_host_deployment(secret->server)
+            ? agent_location_host_deployment(secret->server)
             : NULL;
         keys[i].bytes = secret->key;
         keys[i].length = secret->length;
@@ -350,7 +350,7 @@ static void fill_headers(agent_webhook_config_t *webhooks,
             config->webhook_headers, i, const agent_webhook_header_t);
         const agent_webhook_header_text_t text = {
             header->server->is_virtual
-                ? agent_config_host_deployment(header->server)
+                ? agent_location_host_deployment(header->server)
                 : NULL,
             header->name, header->value};
 

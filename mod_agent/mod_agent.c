@@ -14,16 +14,16 @@
 #include "auth/provider.h"
 #include "auth/require.h"
 #include "child.h"
-#include "config/published_address.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
 #include "config/exclusion.h"
-#include "config/unused_directive.h"
 #include "config/graph.h"
 #include "config/host.h"
 #include "config/location.h"
+#include "config/published_address.h"
 #include "config/region.h"
+#include "config/unused_directive.h"
 #include "core/version.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
@@ -91,7 +91,7 @@ static int handle_request(request_rec *r)
     call->pool = r->pool;
     call->child = current_child;
     call->api = api;
-    call->dir = agent_config_dir(r);
+    call->dir = agent_location_dir(r);
     call->db = current_child->db;
     call->renew = agent_admission_renew;
     if (agent_head_check(call) != APR_SUCCESS) {
@@ -125,7 +125,7 @@ static int skip_files(request_rec *r)
     /* Before this hook httpd resets the location for <Directory>, and walks the
      * locations again after it; the walk's result is cached. */
     ap_location_walk(r);
-    api = agent_router_find(agent_config_handler(r));
+    api = agent_router_find(agent_location_handler(r));
     r->per_dir_config = config;
     return api != NULL ? OK : DECLINED;
 }
@@ -293,8 +293,8 @@ static void register_hooks(apr_pool_t *pool)
 }
 
 module AP_MODULE_DECLARE_DATA agent_module = {STANDARD20_MODULE_STUFF,
-                                              agent_config_create_dir,
-                                              agent_config_merge_dir,
+                                              agent_location_create_dir,
+                                              agent_location_merge_dir,
                                               agent_config_create_server,
                                               agent_config_merge_server,
                                               agent_directives,

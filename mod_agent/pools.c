@@ -10,8 +10,8 @@
 #include <unixd.h>
 
 #include "application_pools.h"
+#include "config/account_limit.h"
 #include "config/graph.h"
-#include "config/limit.h"
 #include "config/runner_settings.h"
 #include "core/deployment.h"
 #include "db/conninfo.h"

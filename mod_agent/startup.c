@@ -18,8 +18,8 @@
 #include <mpm_common.h>
 
 #include "child.h"
+#include "config/account_limit.h"
 #include "config/conftree.h"
-#include "config/limit.h"
 #include "config/unused_directive.h"
 #include "core/deployment.h"
 #include "core/identity.h"

@@ -15,8 +15,8 @@
 #include "../http/requester.h"
 #include "../http/router.h"
 #include "binding.h"
-#include "cache.h"
 #include "credential.h"
+#include "key_cache.h"
 #include "key_region.h"
 #include "provider.h"
 #include "realm.h"
@@ -43,7 +43,7 @@ static apr_status_t check_account(agent_call_t *call)
         if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
-        call->identity = agent_identity_of(call->r);
+        call->identity = agent_binding_get(call->r);
     }
     if (call->identity->deployment_id[0] != '\0'
         && route->scope != AGENT_SCOPE_ANY) {
@@ -76,7 +76,7 @@ static apr_status_t require_identity(agent_call_t *call)
         if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
-        call->identity = agent_identity_of(call->r);
+        call->identity = agent_binding_get(call->r);
         return APR_SUCCESS;
     }
     agent_provider_challenge(call->r);
@@ -94,8 +94,8 @@ static apr_status_t refuse_deployment(agent_call_t *call)
  * would create it. */
 static apr_status_t check_deployment(agent_call_t *call)
 {
-    return agent_identity_is_for(call->identity,
-                                 agent_config_deployment(call->dir), call->pool)
+    return agent_binding_is_for(
+               call->identity, agent_location_deployment(call->dir), call->pool)
         ? agent_router_set_deployment(call)
         : refuse_deployment(call);
 }
@@ -147,7 +147,7 @@ static apr_status_t check_open(agent_call_t *call)
  * socket of both families has IPv4 peers as mapped addresses. */
 static bool is_peer_trusted(const agent_call_t *call)
 {
-    const apr_array_header_t *blocks = agent_config_trusted(call->dir);
+    const apr_array_header_t *blocks = agent_location_trusted(call->dir);
     const apr_sockaddr_t *peer = call->r->connection->client_addr;
     struct sockaddr_in v4;
 
@@ -182,10 +182,10 @@ static void set_user(agent_call_t *call)
 apr_status_t agent_admission_check(agent_call_t *call)
 {
     const char *account_id = agent_deployment_account(
-        agent_config_deployment(call->dir));
+        agent_location_deployment(call->dir));
     apr_status_t rv;
 
-    call->identity = agent_identity_of(call->r);
+    call->identity = agent_binding_get(call->r);
     call->realm = agent_realm_of(call->r);
     rv = is_open(call) ? check_open(call) : check_request(call, account_id);
     if (rv != APR_SUCCESS) {
@@ -207,6 +207,6 @@ apr_status_t agent_admission_renew(agent_call_t *call)
     if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    call->identity = agent_identity_of(call->r);
+    call->identity = agent_binding_get(call->r);
     return APR_SUCCESS;
 }

@@ -7,8 +7,8 @@
 #include "../core/attempts.h"
 #include "../core/clock.h"
 #include "../model/stored_key.h"
-#include "cache.h"
 #include "credential.h"
+#include "key_cache.h"
 
 /* Refused keys of one address, in the time from the first one on. */
 #define FAILURE_LIMIT 20
@@ -33,8 +33,8 @@ typedef struct attempt_t {
     apr_pool_t *pool;
 } attempt_t;
 
-apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
-                               const char *region, apr_pool_t *pool)
+apr_status_t agent_authenticate_create(agent_auth_t **out, agent_db_pool_t *db,
+                                       const char *region, apr_pool_t *pool)
 {
     agent_auth_t *auth = apr_pcalloc(pool, sizeof(*auth));
     apr_status_t rv = agent_key_cache_create(&auth->cache, AGENT_KEY_CACHE_SIZE,

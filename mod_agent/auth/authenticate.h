@@ -20,8 +20,8 @@ typedef struct agent_auth_request_t {
 
 /* Creates the cache and the count of failures of a child, in pool. region: of
  * the keys that it admits, borrowed. */
-apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
-                               const char *region, apr_pool_t *pool);
+apr_status_t agent_authenticate_create(agent_auth_t **out, agent_db_pool_t *db,
+                                       const char *region, apr_pool_t *pool);
 
 /*
  * *out: the owner of the request's key, in pool. Errors: UNAUTHORIZED without a

@@ -16,7 +16,7 @@ typedef struct binding_t {
     const ap_conf_vector_t *location;
 } binding_t;
 
-void agent_identity_bind(request_rec *r, const agent_identity_t *identity)
+void agent_binding_set(request_rec *r, const agent_identity_t *identity)
 {
     binding_t *binding = apr_palloc(r->pool, sizeof(*binding));
 
@@ -25,7 +25,7 @@ void agent_identity_bind(request_rec *r, const agent_identity_t *identity)
     apr_pool_userdata_setn(binding, KEY, NULL, r->pool);
 }
 
-const agent_identity_t *agent_identity_of(const request_rec *r)
+const agent_identity_t *agent_binding_get(const request_rec *r)
 {
     const ap_conf_vector_t *location = r->per_dir_config;
 
@@ -42,8 +42,8 @@ const agent_identity_t *agent_identity_of(const request_rec *r)
     return NULL;
 }
 
-bool agent_identity_is_for(const agent_identity_t *identity,
-                           const char *deployment, apr_pool_t *pool)
+bool agent_binding_is_for(const agent_identity_t *identity,
+                          const char *deployment, apr_pool_t *pool)
 {
     const char *account_id = agent_deployment_account(deployment);
 

@@ -9,14 +9,14 @@
 
 /* Binds the identity, which lives as long as r->pool, to the request in its
  * location. */
-void agent_identity_bind(request_rec *r, const agent_identity_t *identity);
+void agent_binding_set(request_rec *r, const agent_identity_t *identity);
 
 /*
  * Returns the identity bound to the request; NULL: none. Subrequests and
  * internal redirects have that of their request, if they are in a location of
  * the same configuration: in any other one httpd authenticates them again.
  */
-const agent_identity_t *agent_identity_of(const request_rec *r);
+const agent_identity_t *agent_binding_get(const request_rec *r);
 
 /*
  * Returns whether the key is for this deployment (as a text, see
@@ -24,7 +24,7 @@ const agent_identity_t *agent_identity_of(const request_rec *r);
  * database for the id would create the deployment, for a key that is not for
  * it. Scratch space from pool.
  */
-bool agent_identity_is_for(const agent_identity_t *identity,
-                           const char *deployment, apr_pool_t *pool);
+bool agent_binding_is_for(const agent_identity_t *identity,
+                          const char *deployment, apr_pool_t *pool);
 
 #endif

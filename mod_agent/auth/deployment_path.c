@@ -24,7 +24,7 @@
 /* A location that serves a deployment has another handler. */
 static bool is_not_served(request_rec *r)
 {
-    const agent_dir_config_t *dir = agent_config_dir(r);
+    const agent_dir_config_t *dir = agent_location_dir(r);
     const agent_api_t *api = agent_router_of(r);
     const char *path = api != NULL && api->is_platform
         ? agent_router_path(r, dir)

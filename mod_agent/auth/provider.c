@@ -51,7 +51,7 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .api_key = apr_table_get(r->headers_in, "x-api-key"),
         .authorization = apr_table_get(r->headers_in, "Authorization"),
         .address = agent_client_address_number(r->useragent_addr),
-        .is_renewal = agent_identity_of(r) != NULL};
+        .is_renewal = agent_binding_get(r) != NULL};
     const agent_child_t *child = agent_own_child_get();
 
     if (child != NULL
@@ -74,7 +74,7 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
         set_headers(r, *err);
         return APR_EGENERAL;
     }
-    agent_identity_bind(r, identity);
+    agent_binding_set(r, identity);
     r->ap_auth_type = apr_pstrdup(r->pool, AGENT_AUTH_TYPE);
     r->user = apr_pstrdup(r->pool,
                           identity->user_id != NULL ? identity->user_id

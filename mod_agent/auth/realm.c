@@ -15,7 +15,7 @@ const char *agent_realm_of(request_rec *r)
 
     return name != NULL && r->uri != NULL
             && strstr(r->uri, AGENT_DEPLOYMENTS_PATH) != NULL
-            && agent_config_host_has_handler(r, AGENT_PLATFORM_HANDLER)
+            && agent_location_host_has_handler(r, AGENT_PLATFORM_HANDLER)
         ? NULL
         : name;
 }

@@ -115,7 +115,7 @@ typedef authz_status (*match_word_t)(const agent_identity_t *identity,
 static const char *account_of(request_rec *r)
 {
     const char *account = agent_deployment_account(
-        agent_config_deployment(agent_config_dir(r)));
+        agent_location_deployment(agent_location_dir(r)));
 
     return account != NULL ? account : AGENT_ACCOUNT_ID;
 }
@@ -155,8 +155,9 @@ static authz_status check_location(const agent_identity_t *identity,
     if (api == NULL || api->is_platform) {
         return AUTHZ_NEUTRAL;
     }
-    return agent_identity_is_for(
-               identity, agent_config_deployment(agent_config_dir(r)), r->pool)
+    return agent_binding_is_for(
+               identity, agent_location_deployment(agent_location_dir(r)),
+               r->pool)
         ? AUTHZ_NEUTRAL
         : hide_deployment(r);
 }
@@ -190,7 +191,7 @@ static authz_status prepare_denial(authz_status status, request_rec *r)
 static authz_status match_any(request_rec *r, const void *parsed,
                               match_word_t match)
 {
-    const agent_identity_t *identity = agent_identity_of(r);
+    const agent_identity_t *identity = agent_binding_get(r);
     const apr_array_header_t *words = parsed;
     authz_status status;
 
@@ -242,21 +243,21 @@ static authz_status check_scopes(request_rec *r, const char *line,
 static authz_status match_name(const agent_identity_t *identity,
                                const char *word, request_rec *r)
 {
-    return grant(agent_identity_is_for(
+    return grant(agent_binding_is_for(
         identity, agent_deployment_print(word, account_of(r), r->pool),
         r->pool));
 }
 
 static authz_status check_own(request_rec *r)
 {
-    const agent_identity_t *identity = agent_identity_of(r);
+    const agent_identity_t *identity = agent_binding_get(r);
     authz_status status;
 
     if (!is_checked(&status, identity, r)) {
         return status;
     }
-    status = grant(agent_identity_is_for(
-        identity, agent_config_deployment(agent_config_dir(r)), r->pool));
+    status = grant(agent_binding_is_for(
+        identity, agent_location_deployment(agent_location_dir(r)), r->pool));
     return prepare_denial(status, r);
 }
 

@@ -8,11 +8,11 @@
 #include <apr_strings.h>
 
 #include "../private.h"
-#include "published_address.h"
-#include "unused_directive.h"
+#include "account_limit.h"
 #include "graph.h"
-#include "limit.h"
+#include "published_address.h"
 #include "region.h"
+#include "unused_directive.h"
 
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
 {

@@ -52,7 +52,8 @@ typedef struct agent_server_config_t {
     apr_array_header_t *webhook_secrets;
     /* Headers of all hosts: agent_webhook_header_t. */
     apr_array_header_t *webhook_headers;
-    apr_array_header_t *limits; /* of agent_account_limit_t, see limit.h */
+    apr_array_header_t
+        *limits; /* of agent_account_limit_t, see account_limit.h */
     agent_generation_t generation;
     /* Of all hosts: agent_host_directive_t (unused_directive.h). */
     apr_array_header_t *host_directives;

@@ -11,9 +11,9 @@
 
 #include "../core/word.h"
 #include "../private.h"
-#include "published_address.h"
 #include "config.h"
 #include "location.h"
+#include "published_address.h"
 #include "region.h"
 #include "value.h"
 
@@ -230,10 +230,10 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentNode", set_text, DATA(node), RSRC_CONF,
                   "name of this server among those that share the database "
                   "(default: the host name)"),
-    AP_INIT_TAKE1("AgentRegion", agent_directive_region, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("AgentRegion", agent_region_set, NULL, RSRC_CONF,
                   "region of this server and of its database (default: local)"),
     AP_INIT_TAKE_ARGV(
-        "AgentRegionURL", agent_directive_region_url, NULL, RSRC_CONF,
+        "AgentRegionURL", agent_region_set_urls, NULL, RSRC_CONF,
         "REGION WEB API [BEACON]: a region's URLs (default: none)"),
     AP_INIT_RAW_ARGS("AgentIngressAddress", agent_directive_addresses,
                      DATA(agent_published_address_ingress), RSRC_CONF,
@@ -246,8 +246,7 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentAddressSerial", set_number, DATA(address_serial),
                   RSRC_CONF,
                   "number of the edition of these addresses (default: 0)"),
-    AP_INIT_TAKE1("AgentWrongRegion", agent_directive_wrong_region, NULL,
-                  RSRC_CONF,
+    AP_INIT_TAKE1("AgentWrongRegion", agent_region_set_wrong, NULL, RSRC_CONF,
                   "status of a request with a key of another region: 403, 421 "
                   "or 307 (default: 403)"),
     AP_INIT_TAKE1(

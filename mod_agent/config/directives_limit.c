@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "limit.h"
+#include "account_limit.h"
 #include "value.h"
 
 /* NULL: limit->value is the number, that of bytes with or without a unit, or

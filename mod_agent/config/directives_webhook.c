@@ -175,7 +175,7 @@ const char *agent_directive_webhook_header(cmd_parms *cmd, void *dir,
  * all without one. */
 static const char *name_deployment(const server_rec *server)
 {
-    return server->is_virtual ? agent_config_host_deployment(server) : "";
+    return server->is_virtual ? agent_location_host_deployment(server) : "";
 }
 
 static bool is_same(const agent_webhook_secret_t *a,

@@ -82,7 +82,7 @@ const char *agent_graph_assign(const agent_server_config_t *config,
         agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
                                              agent_graph_t *);
 
-        graph->deployment = agent_config_host_deployment(graph->server);
+        graph->deployment = agent_location_host_deployment(graph->server);
         for (int k = 0; k < i; k++) {
             const char *problem = check_pair(agent_graph_get(config, k), graph,
                                              pool);

@@ -57,7 +57,7 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(store_ttl, -1);
 }
 
-void *agent_config_create_dir(apr_pool_t *pool, char *path)
+void *agent_location_create_dir(apr_pool_t *pool, char *path)
 {
     agent_dir_config_t *config = apr_pcalloc(pool, sizeof(*config));
 
@@ -68,8 +68,8 @@ void *agent_config_create_dir(apr_pool_t *pool, char *path)
     return config;
 }
 
-void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
-                             void *add_config)
+void *agent_location_merge_dir(apr_pool_t *pool, void *base_config,
+                               void *add_config)
 {
     const agent_dir_config_t *base = base_config;
     const agent_dir_config_t *add = add_config;
@@ -91,17 +91,17 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     return merged;
 }
 
-const agent_dir_config_t *agent_config_host(const server_rec *server)
+const agent_dir_config_t *agent_location_host(const server_rec *server)
 {
     return ap_get_module_config(server->lookup_defaults, &agent_module);
 }
 
-const char *agent_config_host_deployment(const server_rec *server)
+const char *agent_location_host_deployment(const server_rec *server)
 {
-    return agent_config_deployment(agent_config_host(server));
+    return agent_location_deployment(agent_location_host(server));
 }
 
-const agent_dir_config_t *agent_config_dir(const request_rec *r)
+const agent_dir_config_t *agent_location_dir(const request_rec *r)
 {
     return ap_get_module_config(r->per_dir_config, &agent_module);
 }
@@ -119,7 +119,7 @@ static const char *read_handler(request_rec *r, const core_dir_config *core)
     return problem == NULL ? handler : NULL;
 }
 
-const char *agent_config_handler(request_rec *r)
+const char *agent_location_handler(request_rec *r)
 {
     return read_handler(r, ap_get_core_module_config(r->per_dir_config));
 }
@@ -151,7 +151,7 @@ static bool has_handler(request_rec *r, const ap_conf_vector_t *section,
         || any_has_handler(r, core->sec_if, name);
 }
 
-bool agent_config_host_has_handler(request_rec *r, const char *name)
+bool agent_location_host_has_handler(request_rec *r, const char *name)
 {
     const core_server_config *core = ap_get_core_module_config(
         r->server->module_config);
@@ -161,70 +161,74 @@ bool agent_config_host_has_handler(request_rec *r, const char *name)
         || any_has_handler(r, core->sec_dir, name);
 }
 
-const char *agent_config_deployment(const agent_dir_config_t *config)
+const char *agent_location_deployment(const agent_dir_config_t *config)
 {
     return config->deployment != NULL ? config->deployment
                                       : AGENT_DEPLOYMENT_NAME;
 }
 
-const char *agent_config_prefix(const agent_dir_config_t *config)
+const char *agent_location_prefix(const agent_dir_config_t *config)
 {
     return config->prefix != NULL ? config->prefix : "";
 }
 
-const char *agent_config_multitask(const agent_dir_config_t *config)
+const char *agent_location_multitask(const agent_dir_config_t *config)
 {
     return config->multitask_default != NULL ? config->multitask_default
                                              : agent_word_strategies[0];
 }
 
-apr_size_t agent_config_max_body(const agent_dir_config_t *config)
+apr_size_t agent_location_max_body(const agent_dir_config_t *config)
 {
     return config->max_body != -1 ? (apr_size_t)config->max_body
                                   : DEFAULT_MAX_BODY;
 }
 
-apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config)
+apr_interval_time_t agent_location_call_timeout(
+    const agent_dir_config_t *config)
 {
     return config->call_timeout != -1 ? config->call_timeout
                                       : apr_time_from_sec(10);
 }
 
-apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config)
+apr_interval_time_t agent_location_thread_ttl(const agent_dir_config_t *config)
 {
     return config->thread_ttl != -1 ? config->thread_ttl : 0;
 }
 
-apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config)
+apr_interval_time_t agent_location_store_ttl(const agent_dir_config_t *config)
 {
     return config->runner.store_ttl != -1 ? config->runner.store_ttl : 0;
 }
 
-const char *agent_config_feedback_url(const agent_dir_config_t *config)
+const char *agent_location_feedback_url(const agent_dir_config_t *config)
 {
     return config->feedback_url == NULL || config->feedback_url[0] == '\0'
         ? NULL
         : config->feedback_url;
 }
 
-const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
+const apr_array_header_t *agent_location_origins(
+    const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->origins) ? NULL : config->origins;
 }
 
-const ap_regex_t *agent_config_origin_match(const agent_dir_config_t *config)
+const ap_regex_t *agent_location_origin_match(const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->origin_match)
         ? NULL
         : APR_ARRAY_IDX(config->origin_match, 0, const ap_regex_t *);
 }
 
-const apr_array_header_t *agent_config_headers(const agent_dir_config_t *config)
+const apr_array_header_t *agent_location_headers(
+    const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->headers) ? NULL : config->headers;
 }
 
-const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *config)
+const apr_array_header_t *agent_location_trusted(
+    const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->trusted) ? NULL : config->trusted;
 }

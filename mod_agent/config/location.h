@@ -32,49 +32,50 @@ typedef struct agent_dir_config_t {
 
 /* For the module record: create a configuration with all values unset, and
  * merge two; in pool. */
-void *agent_config_create_dir(apr_pool_t *pool, char *path);
-void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
+void *agent_location_create_dir(apr_pool_t *pool, char *path);
+void *agent_location_merge_dir(apr_pool_t *pool, void *base, void *add);
 
 /* Returns the values of a (virtual) host outside of its locations, borrowed. */
-const agent_dir_config_t *agent_config_host(const server_rec *server);
+const agent_dir_config_t *agent_location_host(const server_rec *server);
 
 /* Returns AgentDeployment outside of its locations: that of its graphs. */
-const char *agent_config_host_deployment(const server_rec *server);
+const char *agent_location_host_deployment(const server_rec *server);
 
 /* Returns the request's configuration, borrowed from it. */
-const agent_dir_config_t *agent_config_dir(const request_rec *r);
+const agent_dir_config_t *agent_location_dir(const request_rec *r);
 
 /* Returns that of SetHandler, before httpd sets r->handler, or NULL. */
-const char *agent_config_handler(request_rec *r);
+const char *agent_location_handler(request_rec *r);
 
 /* Whether a section of the request's (virtual) host has that SetHandler. Linear
  * in its sections, until one has it. */
-bool agent_config_host_has_handler(request_rec *r, const char *name);
+bool agent_location_host_has_handler(request_rec *r, const char *name);
 
 /* The following functions return a value or its default, borrowed from the
  * configuration. */
 
 /* AgentDeployment; see core/deployment.h. */
-const char *agent_config_deployment(const agent_dir_config_t *config);
+const char *agent_location_deployment(const agent_dir_config_t *config);
 /* AgentPrefix; "" without one. */
-const char *agent_config_prefix(const agent_dir_config_t *config);
+const char *agent_location_prefix(const agent_dir_config_t *config);
 /* AgentMultitaskDefault. */
-const char *agent_config_multitask(const agent_dir_config_t *config);
+const char *agent_location_multitask(const agent_dir_config_t *config);
 /* In bytes. */
-apr_size_t agent_config_max_body(const agent_dir_config_t *config);
-apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
+apr_size_t agent_location_max_body(const agent_dir_config_t *config);
+apr_interval_time_t agent_location_call_timeout(
+    const agent_dir_config_t *config);
 /* AgentThreadTTL, AgentStoreTTL; 0 = none. */
-apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config);
-apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config);
+apr_interval_time_t agent_location_thread_ttl(const agent_dir_config_t *config);
+apr_interval_time_t agent_location_store_ttl(const agent_dir_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
-const char *agent_config_feedback_url(const agent_dir_config_t *config);
+const char *agent_location_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
-const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
+const apr_array_header_t *agent_location_origins(const agent_dir_config_t *);
 /* Matches the whole of an origin; NULL without AgentAllowOriginMatch. */
-const ap_regex_t *agent_config_origin_match(const agent_dir_config_t *config);
+const ap_regex_t *agent_location_origin_match(const agent_dir_config_t *config);
 /* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
-const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
+const apr_array_header_t *agent_location_headers(const agent_dir_config_t *);
 /* Of agent_address_block_t; NULL without AgentTrustUserHeader. */
-const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *);
+const apr_array_header_t *agent_location_trusted(const agent_dir_config_t *);
 
 #endif

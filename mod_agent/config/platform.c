@@ -30,7 +30,7 @@ const char *agent_directive_sign_up(cmd_parms *cmd, void *dir, const char *arg)
                         arg);
 }
 
-agent_sign_up_t agent_config_sign_up(const agent_dir_config_t *config)
+agent_sign_up_t agent_platform_sign_up(const agent_dir_config_t *config)
 {
     return config->sign_up != AGENT_SIGN_UP_UNSET
         ? (agent_sign_up_t)config->sign_up

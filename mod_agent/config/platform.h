@@ -15,6 +15,6 @@ typedef enum agent_sign_up_t {
 } agent_sign_up_t;
 
 /* AgentSignUp; never AGENT_SIGN_UP_UNSET. */
-agent_sign_up_t agent_config_sign_up(const agent_dir_config_t *config);
+agent_sign_up_t agent_platform_sign_up(const agent_dir_config_t *config);
 
 #endif

@@ -76,7 +76,7 @@ static const char *check_name(cmd_parms *cmd, const char *name)
                        cmd->cmd->name, AGENT_API_KEY_REGION_MAX, name);
 }
 
-const char *agent_directive_region(cmd_parms *cmd, void *dir, const char *arg)
+const char *agent_region_set(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem;
     agent_server_config_t *config = agent_value_server(&problem, cmd);
@@ -120,8 +120,8 @@ static const char *read_url(const char **out, cmd_parms *cmd, const char *url)
                        cmd->cmd->name, url);
 }
 
-const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
-                                       char *const argv[])
+const char *agent_region_set_urls(cmd_parms *cmd, void *dir, int argc,
+                                  char *const argv[])
 {
     const char *problem;
     agent_server_config_t *config = agent_value_server(&problem, cmd);
@@ -158,8 +158,7 @@ const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
     return problem;
 }
 
-const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
-                                         const char *arg)
+const char *agent_region_set_wrong(cmd_parms *cmd, void *dir, const char *arg)
 {
     static const struct {
         const char *word;

@@ -38,11 +38,10 @@ int agent_region_wrong_status(const agent_server_config_t *config);
 bool agent_region_is_guarded(const agent_server_config_t *config);
 
 /* The directives; see directives.h. */
-const char *agent_directive_region(cmd_parms *cmd, void *dir, const char *arg);
-const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
-                                       char *const argv[]);
-const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
-                                         const char *arg);
+const char *agent_region_set(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_region_set_urls(cmd_parms *cmd, void *dir, int argc,
+                                  char *const argv[]);
+const char *agent_region_set_wrong(cmd_parms *cmd, void *dir, const char *arg);
 
 /* Set in the environment of a request with a key of another region, to the name
  * of that. */

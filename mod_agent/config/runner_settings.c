@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 
 #include "../private.h"
-#include "unused_directive.h"
 #include "graph.h"
 #include "location.h"
+#include "unused_directive.h"
 
 #define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
 /* 100 runs of built-in graphs need a quarter of them. */
@@ -22,7 +22,7 @@
 
 static agent_runner_settings_t get_of_host(const server_rec *host)
 {
-    agent_runner_settings_t settings = agent_config_host(host)->runner;
+    agent_runner_settings_t settings = agent_location_host(host)->runner;
 
     SET_DEFAULT(user, NULL, "nobody");
     SET_DEFAULT(runners, -1, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends a request, as an API key says, and what it may do. */
+/* Who sends a request, as its API key says. */
 #ifndef AGENT_CORE_IDENTITY_H
 #define AGENT_CORE_IDENTITY_H
 
@@ -8,6 +8,7 @@
 
 #include "api_key.h"
 #include "deployment.h"
+#include "scope.h"
 #include "uuid.h"
 
 /* The AuthType that verifies keys. */
@@ -15,19 +16,6 @@
 
 /* The Require that names accounts. */
 #define AGENT_REQUIRE_ACCOUNT "agent-account"
-
-/* Each route needs one; a key grants a set. None includes another. */
-typedef enum agent_scope_t {
-    /* Of a route that needs no key. 0 is not a scope, so that no route is
-     * without one by mistake. */
-    AGENT_SCOPE_NONE = 1,
-    AGENT_SCOPE_READ = 2,
-    AGENT_SCOPE_RUN = 4,
-    AGENT_SCOPE_DEPLOY = 8,
-    AGENT_SCOPE_ADMIN = 16,
-    /* Of a route that any key may use: each grants one of them. */
-    AGENT_SCOPE_ANY = 30
-} agent_scope_t;
 
 /* The owner of a verified key. */
 typedef struct agent_identity_t {
@@ -47,15 +35,5 @@ typedef struct agent_identity_t {
     apr_time_t checked_at;
     apr_time_t expires_at;
 } agent_identity_t;
-
-/* Returns the word of a scope, "read" for example; NULL: not a scope that a key
- * may grant. */
-const char *agent_scope_word(agent_scope_t scope);
-
-/* Returns the scope of a word; 0: any other text. */
-unsigned agent_scope_read(const char *word);
-
-/* Returns the words of a set as a JSON array, in pool. */
-const char *agent_scope_print(unsigned scopes, apr_pool_t *pool);
 
 #endif

@@ -77,7 +77,7 @@ static const char *skip_value(const char *at)
     }
 }
 
-bool agent_member_begin(agent_member_t *member, const char **at)
+bool agent_raw_member_begin(agent_member_t *member, const char **at)
 {
     const char *here = skip_space(*at);
 
@@ -95,9 +95,9 @@ bool agent_member_begin(agent_member_t *member, const char **at)
     return true;
 }
 
-bool agent_member_next(agent_member_t *member, const char **at)
+bool agent_raw_member_next(agent_member_t *member, const char **at)
 {
-    if (!agent_member_begin(member, at)) {
+    if (!agent_raw_member_begin(member, at)) {
         return false;
     }
     *at = skip_value(member->value);
@@ -105,15 +105,15 @@ bool agent_member_next(agent_member_t *member, const char **at)
     return true;
 }
 
-const char *agent_member_find(const char *object, const char *key)
+const char *agent_raw_member_find(const char *object, const char *key)
 {
     agent_member_t member;
 
     if (*object != '{') {
         return "";
     }
-    while (agent_member_begin(&member, &object)) {
-        if (agent_member_is(&member, key)) {
+    while (agent_raw_member_begin(&member, &object)) {
+        if (agent_raw_member_is(&member, key)) {
             return member.value;
         }
         object = skip_value(object);
@@ -121,7 +121,7 @@ const char *agent_member_find(const char *object, const char *key)
     return "";
 }
 
-const char *agent_element_find(const char *at)
+const char *agent_raw_element_find(const char *at)
 {
     at = skip_space(at);
     if (*at == '[' || *at == ',') {
@@ -130,9 +130,9 @@ const char *agent_element_find(const char *at)
     return *at != ']' ? at : "";
 }
 
-bool agent_element_next(agent_raw_t *element, const char **at)
+bool agent_raw_element_next(agent_raw_t *element, const char **at)
 {
-    const char *here = agent_element_find(*at);
+    const char *here = agent_raw_element_find(*at);
 
     if (*here == '\0') {
         return false;
@@ -201,7 +201,7 @@ static bool decodes_to(const char *at, apr_size_t length, const char *text)
     return *text == '\0';
 }
 
-bool agent_member_is(const agent_member_t *member, const char *name)
+bool agent_raw_member_is(const agent_member_t *member, const char *name)
 {
     return decodes_to(member->key, member->key_length, name);
 }
@@ -221,8 +221,8 @@ agent_raw_t agent_raw_get(agent_raw_t object, const char *key)
     if (agent_raw_kind(object) != AGENT_RAW_OBJECT) {
         return value;
     }
-    while (agent_member_next(&member, &at)) {
-        if (agent_member_is(&member, key)) {
+    while (agent_raw_member_next(&member, &at)) {
+        if (agent_raw_member_is(&member, key)) {
             value.text = member.value;
             value.length = member.value_length;
             return value;
@@ -288,7 +288,7 @@ const char *agent_raw_string(agent_raw_t value, apr_pool_t *pool)
         : NULL;
 }
 
-const char *agent_member_key(const agent_member_t *member, apr_pool_t *pool)
+const char *agent_raw_member_key(const agent_member_t *member, apr_pool_t *pool)
 {
     return decode(member->key, member->key_length, pool);
 }

@@ -46,31 +46,31 @@ agent_raw_kind_t agent_raw_kind(agent_raw_t value);
  * object's first byte, or the byte after a value, and becomes member->value,
  * the first byte of the key's value. value_length is not set. False at the end.
  */
-bool agent_member_begin(agent_member_t *member, const char **at);
+bool agent_raw_member_begin(agent_member_t *member, const char **at);
 
 /* Finds the next member of an object. *at is the object's first byte in the
  * first call, and becomes the byte after the value. False at the end. */
-bool agent_member_next(agent_member_t *member, const char **at);
+bool agent_raw_member_next(agent_member_t *member, const char **at);
 
 /* The same for the next element of an array. */
-bool agent_element_next(agent_raw_t *element, const char **at);
+bool agent_raw_element_next(agent_raw_t *element, const char **at);
 
 /* Returns the first byte of the value of a member, without walking over it; ""
  * when it is absent. object is the first byte of a value, or ""; only an object
  * has members. */
-const char *agent_member_find(const char *object, const char *key);
+const char *agent_raw_member_find(const char *object, const char *key);
 
 /* Returns the first byte of the next element of an array, without walking over
  * it; "" at the end. at is the array's first byte, or the byte after an
  * element. */
-const char *agent_element_find(const char *at);
+const char *agent_raw_element_find(const char *at);
 
 /* Returns the byte after an object or array. at is the byte after its last
  * member or element, or its first byte when it has none. */
 const char *agent_raw_end(const char *at);
 
 /* Whether the unescaped key equals name. */
-bool agent_member_is(const agent_member_t *member, const char *name);
+bool agent_raw_member_is(const agent_member_t *member, const char *name);
 
 /* Returns the value of a member; NONE when it is absent or object is not an
  * object. */
@@ -88,6 +88,7 @@ apr_size_t agent_raw_string_length(agent_raw_t value);
 const char *agent_raw_string(agent_raw_t value, apr_pool_t *pool);
 
 /* Returns the unescaped key, in pool. */
-const char *agent_member_key(const agent_member_t *member, apr_pool_t *pool);
+const char *agent_raw_member_key(const agent_member_t *member,
+                                 apr_pool_t *pool);
 
 #endif

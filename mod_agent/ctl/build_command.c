@@ -265,7 +265,7 @@ static bool read_timeout(ctl_build_t *build, const char *text)
     return false;
 }
 
-int ctl_build_directory(const ctl_arguments_t *arguments)
+int ctl_build_command_run(const ctl_arguments_t *arguments)
 {
     const char *const *text = arguments->text;
     apr_pool_t *pool = arguments->pool;

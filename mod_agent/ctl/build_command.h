@@ -10,6 +10,6 @@ extern const ctl_option_t ctl_build_options[];
 
 /* Builds the application in the folder that is the operand. Returns an exit
  * status. */
-int ctl_build_directory(const ctl_arguments_t *arguments);
+int ctl_build_command_run(const ctl_arguments_t *arguments);
 
 #endif

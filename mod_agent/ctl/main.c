@@ -22,7 +22,7 @@ static const ctl_command_t commands[] = {
      "imports\n"
      "its graphs, and prints what they take and return, and the lines for\n"
      "httpd.conf.",
-     ctl_build_options, ctl_build_directory},
+     ctl_build_options, ctl_build_command_run},
     {"account create", "NAME",
      "Creates an account with a display name, and prints its id.",
      ctl_account_options, ctl_account_create},

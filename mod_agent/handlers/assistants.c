@@ -56,7 +56,7 @@ static agent_assistant_describe_t describe(const agent_call_t *call,
     return (agent_assistant_describe_t){
         .assistant_id = call->assistant_id,
         .what = what,
-        .timeout = agent_config_call_timeout(call->dir)};
+        .timeout = agent_location_call_timeout(call->dir)};
 }
 
 int agent_handle_assistant_schemas(agent_call_t *call)

@@ -86,7 +86,7 @@ static apr_status_t read_batch(agent_run_batch_t *batch, agent_call_t *call)
     }
     batch->deployment_id = call->ref.deployment_id;
     batch->known_graph_ids = agent_creation_list_graphs(call);
-    batch->feedback_url = agent_config_feedback_url(call->dir);
+    batch->feedback_url = agent_location_feedback_url(call->dir);
     batch->thread_ttl = agent_creation_thread_ttl(call);
     batch->request = call->body;
     return APR_SUCCESS;

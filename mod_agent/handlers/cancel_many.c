@@ -70,7 +70,7 @@ static apr_array_header_t *read_ids(const agent_call_t *call, agent_raw_t array)
     const char *at = array.text;
     agent_raw_t id;
 
-    while (agent_element_next(&id, &at)) {
+    while (agent_raw_element_next(&id, &at)) {
         APR_ARRAY_PUSH(ids, const char *) = read_id(call, id);
     }
     qsort(ids->elts, (size_t)ids->nelts, sizeof(const char *),

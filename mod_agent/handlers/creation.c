@@ -50,13 +50,13 @@ const char *agent_creation_print_ttl(const agent_call_t *call,
 
 const char *agent_creation_thread_ttl(const agent_call_t *call)
 {
-    return agent_creation_print_ttl(call, agent_config_thread_ttl(call->dir));
+    return agent_creation_print_ttl(call, agent_location_thread_ttl(call->dir));
 }
 
 const char *const *agent_creation_list_graphs(const agent_call_t *call)
 {
     return agent_graph_list_names(
-        call->child->config, agent_config_deployment(call->dir), call->pool);
+        call->child->config, agent_location_deployment(call->dir), call->pool);
 }
 
 /* Only the log names the rule, not the response. */
@@ -114,7 +114,7 @@ static void resolve_assistant(agent_run_creation_t *creation,
 
     if (agent_uuid_parse(id, asked)) {
         graph = agent_graph_find_assistant(
-            call->child->config, agent_config_deployment(call->dir), id);
+            call->child->config, agent_location_deployment(call->dir), id);
         creation->graph_id = graph ? graph->name : NULL;
     }
     else {
@@ -214,7 +214,7 @@ static apr_status_t add_user(apr_array_header_t *members, agent_call_t *call)
 apr_status_t agent_creation_read_configurable(const char **out,
                                               agent_call_t *call)
 {
-    const apr_array_header_t *patterns = agent_config_headers(call->dir);
+    const apr_array_header_t *patterns = agent_location_headers(call->dir);
     const apr_array_header_t *headers = apr_table_elts(call->r->headers_in);
     apr_array_header_t *members = apr_array_make(call->pool, 4,
                                                  sizeof(const char *));
@@ -263,11 +263,12 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
     }
     creation->ref.run_id = agent_creation_new_id(call);
     creation->known_graph_ids = agent_creation_list_graphs(call);
-    creation->strategy = agent_field_string(call->fields, "multitask_strategy",
-                                            agent_config_multitask(call->dir));
+    creation->strategy = agent_field_string(
+        call->fields, "multitask_strategy",
+        agent_location_multitask(call->dir));
     creation->request_hash = creation->idempotency_key ? hash_request(call)
                                                        : NULL;
-    creation->feedback_url = agent_config_feedback_url(call->dir);
+    creation->feedback_url = agent_location_feedback_url(call->dir);
     creation->thread_ttl = agent_creation_thread_ttl(call);
     creation->request = call->body;
     return APR_SUCCESS;

@@ -47,7 +47,7 @@ static apr_status_t read_invitation(const char **digest, agent_call_t *call)
     char *out = apr_palloc(call->pool, AGENT_DIGEST_SIZE);
 
     *digest = NULL;
-    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_ON) {
+    if (agent_platform_sign_up(call->dir) == AGENT_SIGN_UP_ON) {
         return APR_SUCCESS;
     }
     if (!agent_new_key_digest_token(out, text)) {
@@ -62,7 +62,7 @@ static apr_status_t read_sign_up(const char **digest, agent_call_t *call)
 {
     agent_raw_t body;
 
-    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_OFF) {
+    if (agent_platform_sign_up(call->dir) == AGENT_SIGN_UP_OFF) {
         return agent_error_set(&call->err, AGENT_E_SIGN_UP_OFF, NULL, NULL,
                                call->pool);
     }

@@ -171,7 +171,7 @@ static apr_status_t update_state(agent_call_t *call)
     }
     call->ref.run_id = agent_creation_new_id(call);
     if (agent_state_update(&changed, call->db, &call->ref, headers.user_id,
-                           agent_config_call_timeout(call->dir), call->body,
+                           agent_location_call_timeout(call->dir), call->body,
                            &call->err, call->pool)
         != APR_SUCCESS) {
         return APR_EGENERAL;

@@ -28,7 +28,7 @@ int agent_handle_item_put(agent_call_t *call)
     if (read_body(call, AGENT_STORE_PUT) != APR_SUCCESS
         || agent_store_put(call->db, &call->ref,
                            agent_creation_print_ttl(
-                               call, agent_config_store_ttl(call->dir)),
+                               call, agent_location_store_ttl(call->dir)),
                            call->body, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);

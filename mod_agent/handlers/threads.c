@@ -13,10 +13,10 @@
 #include "../model/schema.h"
 #include "../model/state.h"
 #include "../model/thread.h"
+#include "../stream/copy.h"
 #include "../stream/deletion.h"
 #include "../stream/large_values.h"
 #include "../stream/list.h"
-#include "../stream/copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
 #include "creation.h"
@@ -38,7 +38,7 @@ static bool has_supersteps(const agent_call_t *call)
     agent_raw_t value = agent_field_raw(call->fields, "supersteps");
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
-        && *agent_element_find(value.text) != '\0';
+        && *agent_raw_element_find(value.text) != '\0';
 }
 
 /* A new thread whose state its graph makes. */
@@ -48,7 +48,7 @@ static int create_with_state(agent_call_t *call)
     agent_state_creation_t creation = {
         .ref = &call->ref,
         .if_exists = agent_field_string(call->fields, "if_exists", "raise"),
-        .timeout = agent_config_call_timeout(call->dir),
+        .timeout = agent_location_call_timeout(call->dir),
         .ttl = agent_creation_thread_ttl(call),
         .request = call->body};
     const char *body;
@@ -227,7 +227,7 @@ static const apr_array_header_t *read_ids(const agent_call_t *call,
     const char *at = array.text;
     agent_raw_t value;
 
-    while (agent_element_next(&value, &at)) {
+    while (agent_raw_element_next(&value, &at)) {
         char id[AGENT_UUID_SIZE];
 
         agent_uuid_parse(id, agent_raw_string(value, call->pool));

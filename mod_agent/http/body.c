@@ -53,7 +53,7 @@ static apr_status_t refuse_size(agent_call_t *call)
                   apr_psprintf(call->pool,
                                "The body is larger than %" APR_SIZE_T_FMT
                                " bytes.",
-                               agent_body_limit(call)));
+                               agent_body_buffer_limit(call)));
 }
 
 static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
@@ -256,7 +256,7 @@ static int wait_for_rest(agent_body_t *body, bool has_more)
     agent_call_t *call = body->call;
     const agent_body_read_t reading = {
         .slots = call->child->bodies->slots,
-        .deployment = agent_config_deployment(call->dir),
+        .deployment = agent_location_deployment(call->dir),
         .read = read_more,
         .run_handler = end_wait,
         .baton = body};
@@ -298,7 +298,7 @@ static apr_status_t check_framing(agent_call_t *call)
         return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
     }
     return length != NULL
-            && apr_atoi64(length) > (apr_int64_t)agent_body_limit(call)
+            && apr_atoi64(length) > (apr_int64_t)agent_body_buffer_limit(call)
         ? refuse_size(call)
         : APR_SUCCESS;
 }

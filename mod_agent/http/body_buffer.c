@@ -48,9 +48,9 @@ static apr_size_t find_announced(const agent_body_buffer_t *buffer,
                                             : APR_SIZE_MAX;
 }
 
-apr_size_t agent_body_limit(const agent_call_t *call)
+apr_size_t agent_body_buffer_limit(const agent_call_t *call)
 {
-    apr_size_t most = agent_config_max_body(call->dir);
+    apr_size_t most = agent_location_max_body(call->dir);
 
     return call->api->max_body > 0 && call->api->max_body < most
         ? call->api->max_body
@@ -63,7 +63,7 @@ static apr_size_t find_capacity(const agent_body_buffer_t *buffer,
                                 apr_size_t wanted)
 {
     apr_size_t announced = find_announced(buffer, wanted);
-    apr_size_t most = agent_body_limit(buffer->call);
+    apr_size_t most = agent_body_buffer_limit(buffer->call);
     apr_size_t capacity = 2 * buffer->capacity;
 
     if (capacity < FIRST_BYTES) {
@@ -91,13 +91,14 @@ static void move_text(agent_body_buffer_t *buffer, char *text,
 static void begin_share(agent_body_buffer_t *buffer)
 {
     agent_call_t *call = buffer->call;
-    const agent_share_cut_t cut = {drop_text, buffer, SHUT_RD};
+    const agent_budget_cut_t cut = {drop_text, buffer, SHUT_RD};
 
     apr_pool_cleanup_register(call->pool, buffer, drop_with_pool,
                               apr_pool_cleanup_null);
-    buffer->share = agent_share_add(call->child->bodies->budget, &cut,
-                                    call->pool);
-    agent_share_set_owner(buffer->share, agent_config_deployment(call->dir));
+    buffer->share = agent_budget_share_add(call->child->bodies->budget, &cut,
+                                           call->pool);
+    agent_budget_share_set_owner(buffer->share,
+                                 agent_location_deployment(call->dir));
 }
 
 static void grow_in_own_pool(agent_body_buffer_t *buffer, apr_size_t capacity)
@@ -108,7 +109,7 @@ static void grow_in_own_pool(agent_body_buffer_t *buffer, apr_size_t capacity)
     if (buffer->share == NULL) {
         begin_share(buffer);
     }
-    agent_share_set(buffer->share, capacity, apr_time_now());
+    agent_budget_share_set(buffer->share, capacity, apr_time_now());
     buffer->pool = agent_allocator_make_pool(
         agent_lock_choose_allocator(buffer->call->child->bodies->allocator));
     move_text(buffer, apr_palloc(buffer->pool, capacity + 1), capacity);
@@ -134,7 +135,7 @@ static void grow(agent_body_buffer_t *buffer, apr_size_t wanted)
 bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
                               apr_size_t size)
 {
-    if (size > agent_body_limit(buffer->call) - buffer->length) {
+    if (size > agent_body_buffer_limit(buffer->call) - buffer->length) {
         return false;
     }
     if (size > buffer->capacity - buffer->length) {
@@ -149,26 +150,26 @@ void agent_body_buffer_free(agent_body_buffer_t *buffer)
 {
     drop_text(buffer);
     if (buffer->share != NULL) {
-        agent_share_set(buffer->share, 0, apr_time_now());
+        agent_budget_share_set(buffer->share, 0, apr_time_now());
     }
 }
 
 void agent_body_buffer_wait(const agent_body_buffer_t *buffer)
 {
     if (buffer->share != NULL) {
-        agent_share_wait(buffer->share, agent_park_client(buffer->call->r),
-                         apr_time_now());
+        agent_budget_share_wait(
+            buffer->share, agent_park_client(buffer->call->r), apr_time_now());
     }
 }
 
 bool agent_body_buffer_resume(const agent_body_buffer_t *buffer)
 {
-    return buffer->share == NULL || agent_share_resume(buffer->share);
+    return buffer->share == NULL || agent_budget_share_resume(buffer->share);
 }
 
 void agent_body_buffer_progress(const agent_body_buffer_t *buffer)
 {
     if (buffer->share != NULL) {
-        agent_share_progress(buffer->share, apr_time_now());
+        agent_budget_share_progress(buffer->share, apr_time_now());
     }
 }

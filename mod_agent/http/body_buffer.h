@@ -34,11 +34,11 @@ typedef struct agent_body_buffer_t {
      * request's pool. */
     apr_pool_t *pool;
     /* Its share of the child's budget, if pool is set; else NULL. */
-    agent_output_share_t *share;
+    agent_budget_share_t *share;
 } agent_body_buffer_t;
 
 /* Returns how many bytes the body may have. */
-apr_size_t agent_body_limit(const agent_call_t *call);
+apr_size_t agent_body_buffer_limit(const agent_call_t *call);
 
 /* Appends a copy of data. False: the body would be larger than the limit. */
 bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,

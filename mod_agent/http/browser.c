@@ -79,8 +79,8 @@ static bool is_own_origin(const request_rec *r, const char *text)
 
 static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
 {
-    const apr_array_header_t *patterns = agent_config_origins(dir);
-    const ap_regex_t *match = agent_config_origin_match(dir);
+    const apr_array_header_t *patterns = agent_location_origins(dir);
+    const ap_regex_t *match = agent_location_origin_match(dir);
     agent_origin_t origin;
 
     if (patterns != NULL && agent_origin_is_allowed(patterns, text)) {
@@ -116,12 +116,12 @@ static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
 
 void agent_browser_set_cors(request_rec *r)
 {
-    const agent_dir_config_t *dir = agent_config_dir(r);
+    const agent_dir_config_t *dir = agent_location_dir(r);
     const char *origin = get_header(r, "Origin");
     const char *vary = apr_table_get(r->err_headers_out, "Vary");
 
-    if (agent_config_origins(dir) == NULL
-        && agent_config_origin_match(dir) == NULL) {
+    if (agent_location_origins(dir) == NULL
+        && agent_location_origin_match(dir) == NULL) {
         return;
     }
     if (vary == NULL || !ap_find_token(r->pool, vary, "Origin")) {

@@ -260,7 +260,7 @@ static bool add_json_words(apr_array_header_t *list, const char *value,
 {
     agent_raw_t item;
 
-    while (agent_element_next(&item, &value)) {
+    while (agent_raw_element_next(&item, &value)) {
         const char *text = agent_raw_string(item, scratch);
 
         if (text == NULL || !add_word(list, text, words)) {

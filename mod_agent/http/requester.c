@@ -6,7 +6,7 @@
 
 #include <apr_strings.h>
 
-#include "../config/limit.h"
+#include "../config/account_limit.h"
 #include "../core/deployment.h"
 #include "../core/json.h"
 #include "../core/scan.h"
@@ -68,7 +68,7 @@ agent_waiter_account_t agent_requester_account(const agent_call_t *call)
 {
     const agent_server_config_t *config = call->child->config;
     const char *id = call->ref.deployment_id != NULL
-        ? agent_deployment_account(agent_config_deployment(call->dir))
+        ? agent_deployment_account(agent_location_deployment(call->dir))
         : call->identity->account_id;
     agent_waiter_account_t account = {
         .waiting = agent_account_limit_get(config, AGENT_LIMIT_WAITING_REQUESTS,

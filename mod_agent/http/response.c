@@ -166,7 +166,7 @@ void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
     apr_table_setn(
         call->r->headers_out, "Content-Location",
         apr_pstrcat(call->pool,
-                    ap_escape_uri(call->pool, agent_config_prefix(call->dir)),
+                    ap_escape_uri(call->pool, agent_location_prefix(call->dir)),
                     path, NULL));
     if (suffix != NULL) {
         agent_response_set_location(

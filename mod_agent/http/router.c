@@ -201,7 +201,7 @@ apr_status_t agent_router_set_deployment(agent_call_t *call)
         ? APR_SUCCESS
         : agent_served_deployment_declare(
             &call->ref.deployment_id, call->child->deployments, call->db,
-            agent_config_deployment(call->dir), &call->err, call->pool);
+            agent_location_deployment(call->dir), &call->err, call->pool);
 }
 
 /* Frees the query string after the handler: a parked request needs none of it.
@@ -239,14 +239,14 @@ const agent_api_t *agent_router_find(const char *handler)
 const agent_api_t *agent_router_of(request_rec *r)
 {
     return r->proxyreq == PROXYREQ_NONE
-        ? agent_router_find(agent_config_handler(r))
+        ? agent_router_find(agent_location_handler(r))
         : NULL;
 }
 
 const char *agent_router_path(const request_rec *r,
                               const agent_dir_config_t *dir)
 {
-    const char *prefix = agent_config_prefix(dir);
+    const char *prefix = agent_location_prefix(dir);
     size_t length = strlen(prefix);
 
     return strncmp(r->uri, prefix, length) == 0 ? r->uri + length : NULL;
@@ -289,7 +289,7 @@ void agent_router_match(agent_call_t *call)
 const agent_route_t *agent_router_route(request_rec *r)
 {
     const agent_api_t *api = agent_router_of(r);
-    const char *path = api != NULL ? agent_router_path(r, agent_config_dir(r))
+    const char *path = api != NULL ? agent_router_path(r, agent_location_dir(r))
                                    : NULL;
     const agent_route_t *route = path != NULL ? api->routes : NULL;
     const char *not_uuid;

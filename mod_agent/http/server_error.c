@@ -18,9 +18,9 @@
 #include <mod_core.h>
 #include <util_filter.h>
 
+#include "../config/location.h"
 #include "../core/error.h"
 #include "../core/json.h"
-#include "../config/location.h"
 #include "body.h"
 #include "browser.h"
 #include "problem.h"
@@ -65,7 +65,7 @@ static bool is_for_api(request_rec *r)
         return true;
     }
     find_location(r);
-    return agent_router_find(agent_config_handler(r)) != NULL;
+    return agent_router_find(agent_location_handler(r)) != NULL;
 }
 
 static bool has_document(request_rec *r)

@@ -27,7 +27,7 @@
 #define CONFIGURABLE_MEMBERS 256
 #define CONFIGURABLE_BYTES   65536
 
-static const char *print_pointer(const agent_json_path_t *path)
+static const char *print_pointer(const agent_check_path_t *path)
 {
     const char *above;
 
@@ -40,7 +40,7 @@ static const char *print_pointer(const agent_json_path_t *path)
         : apr_psprintf(path->pool, "%s/%d", above, path->index);
 }
 
-apr_status_t agent_check_refuse(const agent_json_path_t *path,
+apr_status_t agent_check_refuse(const agent_check_path_t *path,
                                 const char *expected)
 {
     const char *pointer = print_pointer(path);
@@ -50,15 +50,16 @@ apr_status_t agent_check_refuse(const agent_json_path_t *path,
                             expected);
 }
 
-agent_json_path_t agent_json_path_below(const agent_json_path_t *path,
-                                        const char *key)
+agent_check_path_t agent_check_path_below(const agent_check_path_t *path,
+                                          const char *key)
 {
-    return (agent_json_path_t){path, key, 0, path->err, path->pool};
+    return (agent_check_path_t){path, key, 0, path->err, path->pool};
 }
 
-agent_json_path_t agent_json_path_at(const agent_json_path_t *path, int index)
+agent_check_path_t agent_check_path_at(const agent_check_path_t *path,
+                                       int index)
 {
-    return (agent_json_path_t){path, NULL, index, path->err, path->pool};
+    return (agent_check_path_t){path, NULL, index, path->err, path->pool};
 }
 
 void agent_check_find(agent_raw_t *values, const agent_check_t *members,
@@ -67,10 +68,10 @@ void agent_check_find(agent_raw_t *values, const agent_check_t *members,
     const char *at = object.text;
     agent_member_t member;
 
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         for (int i = 0; members[i].key != NULL; i++) {
             if (*member.value != 'n'
-                && agent_member_is(&member, members[i].key)) {
+                && agent_raw_member_is(&member, members[i].key)) {
                 values[i] = (agent_raw_t){member.value, member.value_length};
                 break;
             }
@@ -80,10 +81,10 @@ void agent_check_find(agent_raw_t *values, const agent_check_t *members,
 
 apr_status_t agent_check_members(const agent_check_t *members,
                                  agent_raw_t *values,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     for (; members->key != NULL; members++, values++) {
-        agent_json_path_t below = agent_json_path_below(path, members->key);
+        agent_check_path_t below = agent_check_path_below(path, members->key);
         apr_status_t rv = APR_SUCCESS;
 
         if (values->length > 0) {
@@ -111,9 +112,9 @@ static bool is_default(agent_raw_t value)
     case AGENT_RAW_STRING:
         return agent_raw_string_length(value) == 0;
     case AGENT_RAW_ARRAY:
-        return !agent_element_next(&element, &at);
+        return !agent_raw_element_next(&element, &at);
     case AGENT_RAW_OBJECT:
-        return !agent_member_next(&member, &at);
+        return !agent_raw_member_next(&member, &at);
     default:
         return false;
     }
@@ -121,7 +122,7 @@ static bool is_default(agent_raw_t value)
 
 apr_status_t agent_check_unsupported(const agent_check_t *check,
                                      agent_raw_t value,
-                                     const agent_json_path_t *path)
+                                     const agent_check_path_t *path)
 {
     return is_default(value)
         ? APR_SUCCESS
@@ -129,13 +130,13 @@ apr_status_t agent_check_unsupported(const agent_check_t *check,
 }
 
 apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
-                             const agent_json_path_t *path)
+                             const agent_check_path_t *path)
 {
     return APR_SUCCESS;
 }
 
 apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     agent_raw_kind_t kind = agent_raw_kind(value);
 
@@ -145,7 +146,7 @@ apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     agent_raw_t values[AGENT_CHECK_MEMBERS] = {{NULL, 0}};
 
@@ -161,7 +162,7 @@ apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
 
 apr_status_t agent_check_configurable(const agent_check_t *check,
                                       agent_raw_t value,
-                                      const agent_json_path_t *path)
+                                      const agent_check_path_t *path)
 {
     bool is_object = agent_raw_kind(value) == AGENT_RAW_OBJECT;
     const char *at = value.text;
@@ -170,7 +171,7 @@ apr_status_t agent_check_configurable(const agent_check_t *check,
     if (value.length > CONFIGURABLE_BYTES) {
         return agent_check_refuse(path, "at most 65536 bytes of JSON");
     }
-    for (int i = 0; is_object && agent_member_next(&member, &at); i++) {
+    for (int i = 0; is_object && agent_raw_member_next(&member, &at); i++) {
         if (i == CONFIGURABLE_MEMBERS) {
             return agent_check_refuse(path, "at most 256 members");
         }
@@ -179,7 +180,7 @@ apr_status_t agent_check_configurable(const agent_check_t *check,
 }
 
 apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     apr_size_t length = agent_raw_string_length(value);
 
@@ -195,7 +196,7 @@ apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     char id[AGENT_UUID_SIZE];
 
@@ -206,7 +207,7 @@ apr_status_t agent_check_uuid(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_flag(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_BOOLEAN
         ? APR_SUCCESS
@@ -241,7 +242,7 @@ static bool is_in_range(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_minutes(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     static const agent_check_t range = {.low = 0.01, .high = 5256000};
 
@@ -253,7 +254,7 @@ apr_status_t agent_check_minutes(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     return is_in_range(check, value, path->pool)
         ? APR_SUCCESS
@@ -264,7 +265,7 @@ apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     if (agent_raw_kind(value) != AGENT_RAW_NUMBER
         || strcspn(value.text, ".eE") < value.length) {
@@ -274,7 +275,7 @@ apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     for (const char *const *word = check->words; *word != NULL; word++) {
         if (agent_raw_equals(value, *word)) {
@@ -285,7 +286,7 @@ apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
-                             const agent_json_path_t *path)
+                             const agent_check_path_t *path)
 {
     agent_egress_target_t target;
     const char *expected = "a URL";
@@ -301,13 +302,13 @@ apr_status_t agent_check_url(const agent_check_t *check, agent_raw_t value,
 static apr_status_t check_elements(const agent_check_t *check,
                                    agent_raw_t array, int most,
                                    const char *expected,
-                                   const agent_json_path_t *path)
+                                   const agent_check_path_t *path)
 {
     const char *at = array.text;
     agent_raw_t element;
 
-    for (int i = 0; agent_element_next(&element, &at); i++) {
-        agent_json_path_t below = agent_json_path_at(path, i);
+    for (int i = 0; agent_raw_element_next(&element, &at); i++) {
+        agent_check_path_t below = agent_check_path_at(path, i);
         apr_status_t rv = i < most ? check->check(check, element, &below)
                                    : agent_check_refuse(path, expected);
 
@@ -319,7 +320,7 @@ static apr_status_t check_elements(const agent_check_t *check,
 }
 
 apr_status_t agent_check_objects(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     const agent_check_t object = {.check = agent_check_object,
                                   .members = check->members};
@@ -327,7 +328,7 @@ apr_status_t agent_check_objects(const agent_check_t *check, agent_raw_t value,
                                         (int)check->low, (int)check->high);
 
     if (agent_raw_kind(value) != AGENT_RAW_ARRAY
-        || (check->low > 0 && *agent_element_find(value.text) == '\0')) {
+        || (check->low > 0 && *agent_raw_element_find(value.text) == '\0')) {
         return agent_check_refuse(path, expected);
     }
     return check_elements(&object, value, (int)check->high, expected, path);
@@ -335,7 +336,7 @@ apr_status_t agent_check_objects(const agent_check_t *check, agent_raw_t value,
 
 /* The React hook sends an empty array for a page that reads no event. */
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
-                               const agent_json_path_t *path)
+                               const agent_check_path_t *path)
 {
     const agent_check_t word = {.check = agent_check_word,
                                 .words = check->words};
@@ -346,7 +347,7 @@ apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
 }
 
 static apr_status_t check_string(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_STRING
         ? APR_SUCCESS
@@ -354,7 +355,7 @@ static apr_status_t check_string(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
-                               const agent_json_path_t *path)
+                               const agent_check_path_t *path)
 {
     const agent_check_t text = {.check = check_string};
 
@@ -364,7 +365,7 @@ apr_status_t agent_check_texts(const agent_check_t *check, agent_raw_t value,
 }
 
 static apr_status_t check_key(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     apr_size_t length = agent_raw_string_length(value);
 
@@ -378,7 +379,7 @@ static apr_status_t check_key(const agent_check_t *check, agent_raw_t value,
 
 /* The strings become parts of a URL. */
 apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     const agent_check_t key = {.check = check_key};
 
@@ -388,7 +389,7 @@ apr_status_t agent_check_keys(const agent_check_t *check, agent_raw_t value,
 }
 
 apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
-                               const agent_json_path_t *path)
+                               const agent_check_path_t *path)
 {
     const char *expected = apr_psprintf(path->pool, "an array of 1 to %d UUIDs",
                                         (int)check->high);
@@ -397,13 +398,13 @@ apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
     agent_raw_t first;
 
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
-            && agent_element_next(&first, &at)
+            && agent_raw_element_next(&first, &at)
         ? check_elements(&uuid, value, (int)check->high, expected, path)
         : agent_check_refuse(path, expected);
 }
 
 apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
-                               const agent_json_path_t *path)
+                               const agent_check_path_t *path)
 {
     if (agent_raw_kind(value) == AGENT_RAW_STRING) {
         return agent_raw_equals(value, "*")
@@ -435,7 +436,7 @@ static apr_size_t measure_value(agent_raw_t value, apr_pool_t *pool)
 }
 
 apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
-                                  const agent_json_path_t *path)
+                                  const agent_check_path_t *path)
 {
     const char *at = value.text;
     agent_member_t member;
@@ -443,7 +444,7 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
     if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
         return agent_check_refuse(path, "an object");
     }
-    for (int i = 0; agent_member_next(&member, &at); i++) {
+    for (int i = 0; agent_raw_member_next(&member, &at); i++) {
         agent_raw_t raw = {member.value, member.value_length};
         agent_raw_t key = {member.key - 1, member.key_length + 2};
         apr_size_t length = agent_raw_string_length(key);
@@ -455,7 +456,7 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
             return agent_check_refuse(path, "keys of 1 to 64 bytes");
         }
         if (measure_value(raw, path->pool) > METADATA_VALUE_BYTES) {
-            agent_json_path_t below = agent_json_path_below(
+            agent_check_path_t below = agent_check_path_below(
                 path, agent_raw_string(key, path->pool));
 
             return agent_check_refuse(&below, "at most 512 bytes of JSON");
@@ -473,12 +474,12 @@ static int count_elements(agent_raw_t value, int most)
     int count = 0;
 
     if (agent_raw_kind(value) == AGENT_RAW_ARRAY) {
-        while (count <= most && agent_element_next(&element, &at)) {
+        while (count <= most && agent_raw_element_next(&element, &at)) {
             count += 1 + count_elements(element, most);
         }
     }
     else if (agent_raw_kind(value) == AGENT_RAW_OBJECT) {
-        while (count <= most && agent_member_next(&member, &at)) {
+        while (count <= most && agent_raw_member_next(&member, &at)) {
             agent_raw_t below = {member.value, member.value_length};
 
             count += count_elements(below, most);
@@ -488,7 +489,7 @@ static int count_elements(agent_raw_t value, int most)
 }
 
 apr_status_t agent_check_filter(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     if (count_elements(value, CONTAINED_ELEMENTS) > CONTAINED_ELEMENTS) {
         return agent_check_refuse(path, "at most 64 elements of arrays");

@@ -36,7 +36,7 @@ const char *agent_field_string(const agent_fields_t *fields, const char *key,
 apr_status_t agent_schema_check_body(const agent_fields_t **out,
                                      const agent_check_t *members,
                                      agent_raw_t body,
-                                     const agent_json_path_t *path)
+                                     const agent_check_path_t *path)
 {
     agent_fields_t *fields = apr_palloc(path->pool, sizeof(*fields));
     apr_size_t count = 0;
@@ -55,10 +55,10 @@ apr_status_t agent_schema_check_body(const agent_fields_t **out,
     return agent_check_members(members, fields->values, path);
 }
 
-apr_status_t agent_schema_refuse(const agent_json_path_t *path, const char *key,
-                                 const char *expected)
+apr_status_t agent_schema_refuse(const agent_check_path_t *path,
+                                 const char *key, const char *expected)
 {
-    agent_json_path_t member = agent_json_path_below(path, key);
+    agent_check_path_t member = agent_check_path_below(path, key);
 
     return agent_check_refuse(&member, expected);
 }

@@ -75,7 +75,7 @@ static bool read_scopes(unsigned *out, agent_raw_t list, apr_pool_t *pool)
         return false;
     }
     *out = 0;
-    while (agent_element_next(&item, &at)) {
+    while (agent_raw_element_next(&item, &at)) {
         const char *word = agent_raw_string(item, pool);
 
         *out |= word != NULL ? agent_scope_read(word) : 0;

@@ -133,7 +133,7 @@ static const agent_check_t superstep_members[] = {
 /* Official servers have keep_latest too. */
 static apr_status_t check_ttl_strategy(const agent_check_t *check,
                                        agent_raw_t value,
-                                       const agent_json_path_t *path)
+                                       const agent_check_path_t *path)
 {
     return agent_raw_equals(value, "delete")
         ? APR_SUCCESS
@@ -149,7 +149,7 @@ static const agent_check_t ttl_members[] = {
 
 /* Minutes, or an object with them. */
 static apr_status_t check_ttl(const agent_check_t *check, agent_raw_t value,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     static const agent_check_t object = {.members = ttl_members};
 
@@ -227,7 +227,7 @@ static const agent_check_t assistants_members[] = {
 /* An object, or an array of objects. */
 static apr_status_t check_excluded(const agent_check_t *check,
                                    agent_raw_t value,
-                                   const agent_json_path_t *path)
+                                   const agent_check_path_t *path)
 {
     const char *at = value.text;
     agent_raw_t element;
@@ -237,7 +237,7 @@ static apr_status_t check_excluded(const agent_check_t *check,
         return agent_check_filter(check, value, path);
     }
     rv = agent_check_objects(check, value, path);
-    while (rv == APR_SUCCESS && agent_element_next(&element, &at)) {
+    while (rv == APR_SUCCESS && agent_raw_element_next(&element, &at)) {
         rv = agent_check_filter(check, element, path);
     }
     return rv;
@@ -286,7 +286,7 @@ apr_status_t agent_schema_assistants(const agent_fields_t **fields,
                                      agent_raw_t body, agent_error_t **err,
                                      apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     return agent_schema_check_body(fields, assistants_members, body, &path);
 }
@@ -294,7 +294,7 @@ apr_status_t agent_schema_assistants(const agent_fields_t **fields,
 apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
                                     apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
 
     return agent_schema_check_body(&fields, assistant_members, body, &path);
@@ -304,7 +304,7 @@ apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
                                         agent_raw_t body, agent_error_t **err,
                                         apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     apr_status_t rv = agent_schema_check_body(fields, new_assistant_members,
                                               body, &path);
 
@@ -314,7 +314,7 @@ apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
 apr_status_t agent_schema_version(int *version, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
     apr_status_t rv = agent_schema_check_body(&fields, version_members, body,
                                               &path);
@@ -333,7 +333,7 @@ apr_status_t agent_schema_version(int *version, agent_raw_t body,
 apr_status_t agent_schema_thread_update(agent_raw_t body, agent_error_t **err,
                                         apr_pool_t *pool)
 {
-    const agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
 
     return agent_schema_check_body(&fields, thread_update_members, body, &path);
@@ -342,7 +342,7 @@ apr_status_t agent_schema_thread_update(agent_raw_t body, agent_error_t **err,
 apr_status_t agent_schema_threads(agent_raw_t body, agent_error_t **err,
                                   apr_pool_t *pool)
 {
-    const agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
 
     return agent_schema_check_body(&fields, threads_members, body, &path);
@@ -351,7 +351,7 @@ apr_status_t agent_schema_threads(agent_raw_t body, agent_error_t **err,
 apr_status_t agent_schema_prune(const agent_fields_t **fields, agent_raw_t body,
                                 agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     return agent_schema_check_body(fields, prune_members, body, &path);
 }
@@ -360,14 +360,14 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     return agent_schema_check_body(fields, thread_members, body, &path);
 }
 
 /* checkpoint_during is the former name: true is async, false is exit. */
 static apr_status_t check_durability(const agent_fields_t *run,
-                                     const agent_json_path_t *path)
+                                     const agent_check_path_t *path)
 {
     agent_raw_t durability = agent_field_raw(run, "durability");
     agent_raw_t during = agent_field_raw(run, "checkpoint_during");
@@ -381,7 +381,7 @@ static apr_status_t check_durability(const agent_fields_t *run,
 }
 
 static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     apr_status_t rv = agent_schema_check_body(fields, run_members, body, path);
 
@@ -398,7 +398,7 @@ static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
 
 static apr_status_t check_on_thread(const agent_fields_t *run,
                                     const char *thread_id,
-                                    const agent_json_path_t *path)
+                                    const agent_check_path_t *path)
 {
     if (agent_raw_equals(agent_field_raw(run, "on_completion"), "delete")) {
         return agent_schema_refuse(path, "on_completion",
@@ -412,7 +412,7 @@ apr_status_t agent_schema_endpoint(const agent_fields_t *run,
                                    const char *thread_id, bool is_awaited,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     if (!is_awaited
         && agent_raw_equals(agent_field_raw(run, "on_disconnect"), "cancel")) {
@@ -428,7 +428,7 @@ apr_status_t agent_schema_endpoint(const agent_fields_t *run,
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
                               agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     return check_run(fields, body, &path);
 }
@@ -441,7 +441,7 @@ static int count_elements(agent_raw_t array, int most)
     int count = 0;
 
     while (agent_raw_kind(array) == AGENT_RAW_ARRAY && count <= most
-           && agent_element_next(&element, &at)) {
+           && agent_raw_element_next(&element, &at)) {
         count++;
     }
     return count;
@@ -451,7 +451,7 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
                                agent_raw_t body, agent_error_t **err,
                                apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const char *at = body.text;
     const agent_fields_t **list;
     agent_raw_t run;
@@ -461,8 +461,8 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
         return agent_check_refuse(&path, "an array of 1 to 1000 runs");
     }
     list = apr_pcalloc(pool, (apr_size_t)*count * sizeof(void *));
-    for (int i = 0; agent_element_next(&run, &at); i++) {
-        agent_json_path_t below = agent_json_path_at(&path, i);
+    for (int i = 0; agent_raw_element_next(&run, &at); i++) {
+        agent_check_path_t below = agent_check_path_at(&path, i);
         apr_status_t rv = check_run(&list[i], run, &below);
 
         if (rv != APR_SUCCESS) {
@@ -477,7 +477,7 @@ apr_status_t agent_schema_cancel(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     apr_status_t rv = agent_schema_check_body(fields, cancel_members, body,
                                               &path);
     bool has_runs;

@@ -18,7 +18,7 @@ static const char *const scopes[] = {"read", "run", "deploy", "admin", NULL};
 
 /* A word alone would be read as no list. */
 static apr_status_t check_scopes(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_ARRAY
         ? agent_check_words(check, value, path)
@@ -40,10 +40,10 @@ static const agent_check_t update_members[] = {
     {.key = NULL}};
 
 static apr_status_t check_confirm(const agent_check_t *check, agent_raw_t value,
-                                  const agent_json_path_t *path)
+                                  const agent_check_path_t *path)
 {
     agent_error_t *ignored;
-    const agent_json_path_t scratch = {.err = &ignored, .pool = path->pool};
+    const agent_check_path_t scratch = {.err = &ignored, .pool = path->pool};
 
     return agent_check_uuid(check, value, &scratch) == APR_SUCCESS
         ? APR_SUCCESS
@@ -84,21 +84,22 @@ static const agent_check_t *const bodies[] = {sign_up_members, update_members,
 /* A misspelt member, such as "scope", would be ignored: the key would have
  * other scopes than its owner means. */
 static apr_status_t check_names(const agent_check_t *members, agent_raw_t body,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     const char *at = body.text;
     agent_member_t member;
 
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         const agent_check_t *known = members;
 
-        while (known->key != NULL && !agent_member_is(&member, known->key)) {
+        while (known->key != NULL
+               && !agent_raw_member_is(&member, known->key)) {
             known++;
         }
         if (known->key == NULL) {
             return member.key_length <= KEY_BYTES
                 ? agent_schema_refuse(path,
-                                      agent_member_key(&member, path->pool),
+                                      agent_raw_member_key(&member, path->pool),
                                       "no member of this name")
                 : agent_check_refuse(path, "no member with such a long name");
         }
@@ -108,7 +109,7 @@ static apr_status_t check_names(const agent_check_t *members, agent_raw_t body,
 
 /* The table of keys checks the same, without the name of the member. */
 static apr_status_t check_kind(const agent_fields_t *key,
-                               const agent_json_path_t *path)
+                               const agent_check_path_t *path)
 {
     const char *kind = agent_field_string(key, "kind", "service");
     bool is_personal = strcmp(kind, "personal") == 0;
@@ -130,7 +131,7 @@ apr_status_t agent_schema_account(const agent_fields_t **fields,
                                   agent_account_body_t kind, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
 
     if (agent_schema_check_body(fields, bodies[kind], body, &path)
             != APR_SUCCESS

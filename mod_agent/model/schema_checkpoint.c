@@ -14,17 +14,17 @@
 
 apr_status_t agent_schema_check_map(const agent_check_t *check,
                                     agent_raw_t value,
-                                    const agent_json_path_t *path)
+                                    const agent_check_path_t *path)
 {
     const char *at = value.text;
     apr_size_t bytes = 0;
-    agent_json_path_t below;
+    agent_check_path_t below;
     agent_member_t member;
 
     if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
         return agent_check_refuse(path, "an object");
     }
-    for (int i = 0; agent_member_next(&member, &at); i++) {
+    for (int i = 0; agent_raw_member_next(&member, &at); i++) {
         agent_raw_t id = {member.value, member.value_length};
         agent_raw_t key = {member.key - 1, member.key_length + 2};
         apr_size_t length = agent_raw_string_length(key);
@@ -35,7 +35,7 @@ apr_status_t agent_schema_check_map(const agent_check_t *check,
                                       "at most 64 members, whose names have at "
                                       "most 2048 bytes and 32768 together");
         }
-        below = agent_json_path_below(path, agent_raw_string(key, path->pool));
+        below = agent_check_path_below(path, agent_raw_string(key, path->pool));
         if (agent_check_uuid(check, id, &below) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
@@ -93,7 +93,7 @@ static const agent_check_t before_members[] = {
 
 /* Accepts the id of a checkpoint, or an object that names one. */
 static apr_status_t check_before(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     const agent_check_t object = {.members = before_members};
 
@@ -132,7 +132,7 @@ static bool is_empty(agent_raw_t part)
     agent_member_t member;
 
     return agent_raw_kind(part) == AGENT_RAW_OBJECT
-        ? !agent_member_next(&member, &at)
+        ? !agent_raw_member_next(&member, &at)
         : agent_raw_string_length(part) == 0;
 }
 
@@ -181,7 +181,7 @@ static const char *read_part(agent_raw_t value, int part, apr_pool_t *pool)
 /* The value of a part, the same in all names that have it; NULL for none. */
 static apr_status_t find_part(const char **found,
                               const checkpoint_names_t *names, int part,
-                              const agent_json_path_t *path)
+                              const agent_check_path_t *path)
 {
     *found = NULL;
     for (int i = 0; i < NAMES; i++) {
@@ -202,7 +202,7 @@ static apr_status_t find_part(const char **found,
 }
 
 apr_status_t agent_schema_check_checkpoints(const agent_fields_t *fields,
-                                            const agent_json_path_t *path)
+                                            const agent_check_path_t *path)
 {
     checkpoint_names_t names;
     const char *parts[PARTS];
@@ -236,7 +236,7 @@ apr_status_t agent_schema_check_checkpoints(const agent_fields_t *fields,
 }
 
 apr_status_t agent_schema_check_stateless(const agent_fields_t *run,
-                                          const agent_json_path_t *path)
+                                          const agent_check_path_t *path)
 {
     checkpoint_names_t names;
 
@@ -253,7 +253,7 @@ apr_status_t agent_schema_check_stateless(const agent_fields_t *run,
 
 apr_status_t agent_schema_check_thread(const agent_fields_t *fields,
                                        const char *thread_id,
-                                       const agent_json_path_t *path)
+                                       const agent_check_path_t *path)
 {
     const char *asked = agent_raw_string(
         agent_raw_get(agent_field_raw(fields, "checkpoint"), "thread_id"),
@@ -268,7 +268,7 @@ apr_status_t agent_schema_check_thread(const agent_fields_t *fields,
 apr_status_t agent_schema_state(agent_raw_t body, const char *thread_id,
                                 agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
     apr_status_t rv = agent_schema_check_body(&fields, state_members, body,
                                               &path);
@@ -286,7 +286,7 @@ static apr_status_t check_reading(const agent_check_t *members,
                                   agent_raw_t body, const char *thread_id,
                                   agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
     apr_status_t rv = agent_schema_check_body(&fields, members, body, &path);
 

@@ -31,14 +31,14 @@ static apr_size_t measure_label(agent_raw_t label, apr_pool_t *pool)
 }
 
 static apr_status_t check_labels(agent_raw_t labels,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     const char *at = labels.text;
     apr_size_t bytes = 0;
     agent_raw_t label;
 
-    for (int i = 0; agent_element_next(&label, &at); i++) {
-        agent_json_path_t below = agent_json_path_at(path, i);
+    for (int i = 0; agent_raw_element_next(&label, &at); i++) {
+        agent_check_path_t below = agent_check_path_at(path, i);
         apr_size_t length = i < NAMESPACE_LABELS
             ? measure_label(label, path->pool)
             : 1;
@@ -61,7 +61,7 @@ static apr_status_t check_labels(agent_raw_t labels,
 /* low: the smallest number of labels. */
 static apr_status_t check_namespace(const agent_check_t *check,
                                     agent_raw_t value,
-                                    const agent_json_path_t *path)
+                                    const agent_check_path_t *path)
 {
     const char *at = value.text;
     agent_raw_t first;
@@ -69,14 +69,14 @@ static apr_status_t check_namespace(const agent_check_t *check,
     if (agent_raw_kind(value) != AGENT_RAW_ARRAY) {
         return agent_check_refuse(path, "an array of labels");
     }
-    if (check->low > 0 && !agent_element_next(&first, &at)) {
+    if (check->low > 0 && !agent_raw_element_next(&first, &at)) {
         return agent_check_refuse(path, "an array of 1 to 32 labels");
     }
     return check_labels(value, path);
 }
 
 static apr_status_t check_value(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_OBJECT
             && value.length <= VALUE_BYTES
@@ -86,7 +86,7 @@ static apr_status_t check_value(const agent_check_t *check, agent_raw_t value,
 
 /* Which members of a value are indexed: there is no index. */
 static apr_status_t check_index(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+                                const agent_check_path_t *path)
 {
     return agent_raw_kind(value) == AGENT_RAW_BOOLEAN && *value.text == 'f'
         ? APR_SUCCESS
@@ -99,7 +99,7 @@ static bool is_operator(const agent_member_t *member)
                                             "$gte", "$lt", "$lte"};
 
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
-        if (agent_member_is(member, operators[i])) {
+        if (agent_raw_member_is(member, operators[i])) {
             return true;
         }
     }
@@ -109,7 +109,7 @@ static bool is_operator(const agent_member_t *member)
 /* A member of a filter is a value, or an object of operators: then all of its
  * names are operators. Adds its conditions to *count. */
 static apr_status_t check_condition(int *count, agent_raw_t value,
-                                    const agent_json_path_t *path)
+                                    const agent_check_path_t *path)
 {
     const char *at = value.text;
     agent_member_t member;
@@ -118,9 +118,9 @@ static apr_status_t check_condition(int *count, agent_raw_t value,
     int members = 0;
 
     while (agent_raw_kind(value) == AGENT_RAW_OBJECT
-           && agent_member_next(&member, &at)) {
+           && agent_raw_member_next(&member, &at)) {
         has_dollar = has_dollar
-            || *agent_member_key(&member, path->pool) == '$';
+            || *agent_raw_member_key(&member, path->pool) == '$';
         has_other = has_other || !is_operator(&member);
         members++;
     }
@@ -133,7 +133,7 @@ static apr_status_t check_condition(int *count, agent_raw_t value,
 }
 
 static apr_status_t check_filter(const agent_check_t *check, agent_raw_t value,
-                                 const agent_json_path_t *path)
+                                 const agent_check_path_t *path)
 {
     const char *at = value.text;
     agent_member_t member;
@@ -143,10 +143,10 @@ static apr_status_t check_filter(const agent_check_t *check, agent_raw_t value,
         || value.length > FILTER_BYTES) {
         return agent_check_refuse(path, "an object of at most 16384 bytes");
     }
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         agent_raw_t raw = {member.value, member.value_length};
-        agent_json_path_t below = agent_json_path_below(
-            path, agent_member_key(&member, path->pool));
+        agent_check_path_t below = agent_check_path_below(
+            path, agent_raw_member_key(&member, path->pool));
 
         if (check_condition(&count, raw, &below) != APR_SUCCESS) {
             return APR_EGENERAL;
@@ -207,7 +207,7 @@ static const agent_check_t *const bodies[] = {put_members, delete_members,
 apr_status_t agent_schema_store(agent_store_body_t kind, agent_raw_t body,
                                 agent_error_t **err, apr_pool_t *pool)
 {
-    agent_json_path_t path = {.err = err, .pool = pool};
+    agent_check_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
 
     return agent_schema_check_body(&fields, bodies[kind], body, &path);

@@ -30,10 +30,10 @@ apr_status_t agent_event_stream_begin(agent_event_stream_t *stream)
     return agent_sse_begin(stream->call);
 }
 
-apr_status_t agent_event_page_add(agent_event_page_t *page, agent_call_t *call,
-                                  const char *id, const char *event,
-                                  const char *data, const char *cursor,
-                                  apr_pool_t *pool)
+apr_status_t agent_event_stream_page_add(agent_event_page_t *page,
+                                         agent_call_t *call, const char *id,
+                                         const char *event, const char *data,
+                                         const char *cursor, apr_pool_t *pool)
 {
     const char *mark = cursor != NULL ? strchr(data, AGENT_VALUES_MARK) : NULL;
 

@@ -67,10 +67,10 @@ apr_status_t agent_event_stream_begin(agent_event_stream_t *stream);
 /* Adds an event; id NULL: without an id. cursor: of its values, of which data
  * has the mark; NULL: they are in data. Of the events of a page one may have a
  * cursor. Error: INTERNAL, data without the mark. */
-apr_status_t agent_event_page_add(agent_event_page_t *page, agent_call_t *call,
-                                  const char *id, const char *event,
-                                  const char *data, const char *cursor,
-                                  apr_pool_t *pool);
+apr_status_t agent_event_stream_page_add(agent_event_page_t *page,
+                                         agent_call_t *call, const char *id,
+                                         const char *event, const char *data,
+                                         const char *cursor, apr_pool_t *pool);
 
 /* Sends a page, for poll(); what follows the first part of values is sent by
  * the next turns, before the next poll. APR_ECONNABORTED: the client has

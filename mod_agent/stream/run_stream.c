@@ -51,7 +51,7 @@ static apr_status_t make_page(agent_event_page_t *page, apr_int64_t *last,
         /* The events in place of expired ones are sent in any mode. */
         in_gap = in_gap || strcmp(name, "gap") == 0;
         if (in_gap || is_wanted(stream, name)) {
-            rv = agent_event_page_add(
+            rv = agent_event_stream_page_add(
                 page, stream->base.call, id, name,
                 agent_db_value(events, row, AGENT_RUN_EVENT_DATA),
                 agent_db_value(events, row, AGENT_RUN_EVENT_CURSOR), scratch);

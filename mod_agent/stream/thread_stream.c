@@ -80,8 +80,8 @@ static apr_status_t add_state(agent_event_page_t *page,
     if (rv == APR_SUCCESS) {
         return cursor != NULL && page->cursor != NULL
             ? APR_INCOMPLETE
-            : agent_event_page_add(page, call, id, "state_update", state,
-                                   cursor, scratch);
+            : agent_event_stream_page_add(page, call, id, "state_update", state,
+                                          cursor, scratch);
     }
     /* Rolled back since. */
     return call->err->id == AGENT_E_CHECKPOINT_NOT_FOUND ? APR_SUCCESS : rv;
@@ -128,7 +128,7 @@ static apr_status_t add_row(agent_event_page_t *page, thread_stream_t *stream,
         apr_cpystrn(stream->run_id, run_id, sizeof(stream->run_id));
     }
     if (name != NULL) {
-        rv = agent_event_page_add(
+        rv = agent_event_stream_page_add(
             page, stream->base.call, id, name, data,
             agent_db_value(events, row, AGENT_THREAD_EVENT_CURSOR), scratch);
     }

@@ -135,7 +135,7 @@ static int end_at_once(agent_call_t *call)
 int agent_update_await(agent_call_t *call)
 {
     update_t *update = apr_pcalloc(call->pool, sizeof(*update));
-    apr_interval_time_t timeout = agent_config_call_timeout(call->dir);
+    apr_interval_time_t timeout = agent_location_call_timeout(call->dir);
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.run_id,
                                      .deployment_id = call->ref.deployment_id,

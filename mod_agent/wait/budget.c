@@ -15,13 +15,13 @@ typedef struct owner_t {
     apr_size_t bytes;
 } owner_t;
 
-struct agent_output_share_t {
+struct agent_budget_share_t {
     /* In budget->waiting, unless it is cut. */
-    APR_RING_ENTRY(agent_output_share_t) link;
+    APR_RING_ENTRY(agent_budget_share_t) link;
     agent_budget_t *budget;
     /* Accessed by the share's owner, and under the lock. */
     owner_t *owner;
-    agent_share_cut_t cut;
+    agent_budget_cut_t cut;
     /* While in use, accessed by the owner only, without lock. */
     apr_size_t bytes;
     apr_time_t progress_at;
@@ -34,7 +34,7 @@ struct agent_output_share_t {
     apr_interval_time_t lost_idle;
 };
 
-APR_RING_HEAD(share_ring_t, agent_output_share_t);
+APR_RING_HEAD(share_ring_t, agent_budget_share_t);
 
 struct agent_budget_t {
     agent_lock_t *lock;
@@ -54,7 +54,7 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
 
     budget->most = bytes;
     budget->owners = apr_hash_make(agent_allocator_make_private(pool));
-    APR_RING_INIT(&budget->waiting, agent_output_share_t, link);
+    APR_RING_INIT(&budget->waiting, agent_budget_share_t, link);
     *out = budget;
     return agent_lock_create(&budget->lock, pool);
 }
@@ -70,14 +70,14 @@ apr_size_t agent_budget_room(agent_budget_t *budget)
 }
 
 /* 0 if the clock was set back. */
-static apr_interval_time_t find_idle(const agent_output_share_t *share,
+static apr_interval_time_t find_idle(const agent_budget_share_t *share,
                                      apr_time_t now)
 {
     return now > share->progress_at ? now - share->progress_at : 0;
 }
 
 /* At least the size. */
-static double weigh(const agent_output_share_t *share, apr_time_t now)
+static double weigh(const agent_budget_share_t *share, apr_time_t now)
 {
     return (double)share->bytes * (double)(find_idle(share, now) + 1);
 }
@@ -90,8 +90,8 @@ static apr_size_t guarantee_locked(const agent_budget_t *budget)
     return deployments > 1 ? budget->most / 2 / deployments : 0;
 }
 
-static bool is_heavier(const agent_output_share_t *a,
-                       const agent_output_share_t *b, apr_time_t now)
+static bool is_heavier(const agent_budget_share_t *a,
+                       const agent_budget_share_t *b, apr_time_t now)
 {
     return a->owner->bytes != b->owner->bytes
         ? a->owner->bytes > b->owner->bytes
@@ -99,14 +99,14 @@ static bool is_heavier(const agent_output_share_t *a,
 }
 
 /* NULL = none that may be cut waits. */
-static agent_output_share_t *find_heaviest_locked(agent_budget_t *budget,
+static agent_budget_share_t *find_heaviest_locked(agent_budget_t *budget,
                                                   apr_time_t now)
 {
     apr_size_t guarantee = guarantee_locked(budget);
-    agent_output_share_t *heaviest = NULL;
-    agent_output_share_t *share;
+    agent_budget_share_t *heaviest = NULL;
+    agent_budget_share_t *share;
 
-    APR_RING_FOREACH(share, &budget->waiting, agent_output_share_t, link)
+    APR_RING_FOREACH(share, &budget->waiting, agent_budget_share_t, link)
     {
         if (share->owner->bytes > guarantee
             && (heaviest == NULL || is_heavier(share, heaviest, now))) {
@@ -116,7 +116,7 @@ static agent_output_share_t *find_heaviest_locked(agent_budget_t *budget,
     return heaviest;
 }
 
-static void cut_locked(agent_output_share_t *share, apr_time_t now)
+static void cut_locked(agent_budget_share_t *share, apr_time_t now)
 {
     APR_RING_REMOVE(share, link);
     share->lost_bytes = share->bytes;
@@ -134,7 +134,7 @@ static void cut_locked(agent_output_share_t *share, apr_time_t now)
 static void make_room_locked(agent_budget_t *budget, apr_time_t now)
 {
     while (budget->bytes > budget->most) {
-        agent_output_share_t *heaviest = find_heaviest_locked(budget, now);
+        agent_budget_share_t *heaviest = find_heaviest_locked(budget, now);
 
         if (heaviest == NULL) {
             return;
@@ -143,13 +143,13 @@ static void make_room_locked(agent_budget_t *budget, apr_time_t now)
     }
 }
 
-void agent_share_progress(agent_output_share_t *share, apr_time_t now)
+void agent_budget_share_progress(agent_budget_share_t *share, apr_time_t now)
 {
     share->progress_at = now;
 }
 
-void agent_share_set(agent_output_share_t *share, apr_size_t bytes,
-                     apr_time_t now)
+void agent_budget_share_set(agent_budget_share_t *share, apr_size_t bytes,
+                            apr_time_t now)
 {
     agent_budget_t *budget = share->budget;
 
@@ -157,7 +157,7 @@ void agent_share_set(agent_output_share_t *share, apr_size_t bytes,
         return;
     }
     if (share->bytes == 0 || bytes < share->bytes) {
-        agent_share_progress(share, now);
+        agent_budget_share_progress(share, now);
     }
     agent_lock_take(budget->lock);
     budget->bytes += bytes;
@@ -171,8 +171,9 @@ void agent_share_set(agent_output_share_t *share, apr_size_t bytes,
     share->bytes = bytes;
 }
 
-void agent_share_wait(agent_output_share_t *share,
-                      const agent_client_socket_t *client, apr_time_t now)
+void agent_budget_share_wait(agent_budget_share_t *share,
+                             const agent_client_socket_t *client,
+                             apr_time_t now)
 {
     agent_budget_t *budget = share->budget;
 
@@ -182,12 +183,12 @@ void agent_share_wait(agent_output_share_t *share,
     share->client = client;
     share->waits = true;
     agent_lock_take(budget->lock);
-    APR_RING_INSERT_TAIL(&budget->waiting, share, agent_output_share_t, link);
+    APR_RING_INSERT_TAIL(&budget->waiting, share, agent_budget_share_t, link);
     make_room_locked(budget, now);
     agent_lock_release(budget->lock);
 }
 
-bool agent_share_resume(agent_output_share_t *share)
+bool agent_budget_share_resume(agent_budget_share_t *share)
 {
     bool was_cut;
 
@@ -205,8 +206,8 @@ bool agent_share_resume(agent_output_share_t *share)
     return !was_cut;
 }
 
-apr_size_t agent_share_lost(const agent_output_share_t *share,
-                            apr_interval_time_t *idle)
+apr_size_t agent_budget_share_lost(const agent_budget_share_t *share,
+                                   apr_interval_time_t *idle)
 {
     *idle = share->lost_idle;
     return share->lost_bytes;
@@ -231,7 +232,8 @@ static owner_t *find_owner_locked(agent_budget_t *budget,
     return owner;
 }
 
-void agent_share_set_owner(agent_output_share_t *share, const char *deployment)
+void agent_budget_share_set_owner(agent_budget_share_t *share,
+                                  const char *deployment)
 {
     agent_budget_t *budget = share->budget;
 
@@ -244,16 +246,16 @@ void agent_share_set_owner(agent_output_share_t *share, const char *deployment)
 
 static apr_status_t leave_with_pool(void *share)
 {
-    agent_share_resume(share);
-    agent_share_set(share, 0, 0);
+    agent_budget_share_resume(share);
+    agent_budget_share_set(share, 0, 0);
     return APR_SUCCESS;
 }
 
-agent_output_share_t *agent_share_add(agent_budget_t *budget,
-                                      const agent_share_cut_t *cut,
-                                      apr_pool_t *pool)
+agent_budget_share_t *agent_budget_share_add(agent_budget_t *budget,
+                                             const agent_budget_cut_t *cut,
+                                             apr_pool_t *pool)
 {
-    agent_output_share_t *share = apr_pcalloc(pool, sizeof(*share));
+    agent_budget_share_t *share = apr_pcalloc(pool, sizeof(*share));
 
     share->budget = budget;
     share->owner = &budget->none;

@@ -22,10 +22,10 @@
 #include "client_socket.h"
 
 typedef struct agent_budget_t agent_budget_t;
-typedef struct agent_output_share_t agent_output_share_t;
+typedef struct agent_budget_share_t agent_budget_share_t;
 
 /* How a share is cut. */
-typedef struct agent_share_cut_t {
+typedef struct agent_budget_cut_t {
     /* Frees the memory of the share. Called in any thread, with the budget's
      * lock held. */
     void (*drop)(void *baton);
@@ -33,7 +33,7 @@ typedef struct agent_share_cut_t {
     /* SHUT_RD or SHUT_RDWR, for the client's socket: the MPM, which polls it,
      * then calls the owner of the share. */
     int shutdown;
-} agent_share_cut_t;
+} agent_budget_cut_t;
 
 /* Creates the budget of a child, in pool. bytes: its size. */
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
@@ -44,38 +44,40 @@ apr_size_t agent_budget_room(agent_budget_t *budget);
 
 /* Adds a share of 0 bytes, in use; it ends with pool. budget is borrowed. In
  * the functions below, now is the current time. */
-agent_output_share_t *agent_share_add(agent_budget_t *budget,
-                                      const agent_share_cut_t *cut,
-                                      apr_pool_t *pool);
+agent_budget_share_t *agent_budget_share_add(agent_budget_t *budget,
+                                             const agent_budget_cut_t *cut,
+                                             apr_pool_t *pool);
 
 /* Sets, while in use, the name of the deployment that the share counts for;
  * NULL, as at first: none. */
-void agent_share_set_owner(agent_output_share_t *share, const char *deployment);
+void agent_budget_share_set_owner(agent_budget_share_t *share,
+                                  const char *deployment);
 
 /* Records, while in use, that the client has sent or read data. */
-void agent_share_progress(agent_output_share_t *share, apr_time_t now);
+void agent_budget_share_progress(agent_budget_share_t *share, apr_time_t now);
 
 /* Sets the size of the share while it is in use. To be called before memory is
  * allocated and after it was freed; a smaller size counts as progress. */
-void agent_share_set(agent_output_share_t *share, apr_size_t bytes,
-                     apr_time_t now);
+void agent_budget_share_set(agent_budget_share_t *share, apr_size_t bytes,
+                            apr_time_t now);
 
 /*
  * Makes the share wait for its client; its memory must not be used until
- * agent_share_resume(). client is borrowed for this time. It is NULL when
- * descriptors have run out: a cut then frees the memory, but the MPM calls the
- * owner only when the client sends or reads data, or after Timeout.
+ * agent_budget_share_resume(). client is borrowed for this time. It is NULL
+ * when descriptors have run out: a cut then frees the memory, but the MPM calls
+ * the owner only when the client sends or reads data, or after Timeout.
  */
-void agent_share_wait(agent_output_share_t *share,
-                      const agent_client_socket_t *client, apr_time_t now);
+void agent_budget_share_wait(agent_budget_share_t *share,
+                             const agent_client_socket_t *client,
+                             apr_time_t now);
 
 /* Ends the wait of the share; no effect while it is in use. Returns false if it
  * was cut while it waited: it is empty now. */
-bool agent_share_resume(agent_output_share_t *share);
+bool agent_budget_share_resume(agent_budget_share_t *share);
 
 /* After that: the bytes of the share when it was last cut, and how long before
  * that its client had made progress. */
-apr_size_t agent_share_lost(const agent_output_share_t *share,
-                            apr_interval_time_t *idle);
+apr_size_t agent_budget_share_lost(const agent_budget_share_t *share,
+                                   apr_interval_time_t *idle);
 
 #endif

@@ -11,8 +11,8 @@
 #include <apr_ring.h>
 
 #include "../core/allocator.h"
-#include "../core/lock.h"
 #include "../core/child_thread.h"
+#include "../core/lock.h"
 #include "epoll.h"
 
 /* Instead of a wait's serial number. */
@@ -99,7 +99,7 @@ static bool handle_event_locked(agent_client_dispatch_t *dispatch,
     agent_client_wait_t *wait = apr_hash_get(dispatch->by_serial, &serial,
                                              sizeof(serial));
 
-    /* A reset is an event even before agent_client_wait_begin(). */
+    /* A reset is an event even before agent_client_dispatch_begin_wait(). */
     if (wait != NULL && wait->state == STATE_WAITS) {
         enqueue_locked(dispatch, wait);
     }
@@ -175,8 +175,8 @@ apr_status_t agent_client_dispatch_create(agent_client_dispatch_t **out,
 
 /* ---- waits ---- */
 
-/* One event only, and none before agent_client_wait_begin(): the worker that
- * has the connection reads without being dispatched. */
+/* One event only, and none before agent_client_dispatch_begin_wait(): the
+ * worker that has the connection reads without being dispatched. */
 static apr_status_t add(agent_client_dispatch_t *dispatch,
                         agent_client_wait_t *wait)
 {
@@ -192,9 +192,9 @@ static apr_status_t add(agent_client_dispatch_t *dispatch,
     return rv;
 }
 
-apr_status_t agent_client_wait_create(agent_client_wait_t **out,
-                                      agent_client_dispatch_t *dispatch,
-                                      int client_fd, apr_pool_t *pool)
+apr_status_t agent_client_dispatch_create_wait(
+    agent_client_wait_t **out, agent_client_dispatch_t *dispatch, int client_fd,
+    apr_pool_t *pool)
 {
     agent_client_wait_t *wait = apr_pcalloc(pool, sizeof(*wait));
     apr_status_t rv;
@@ -207,19 +207,19 @@ apr_status_t agent_client_wait_create(agent_client_wait_t **out,
     }
     rv = add(dispatch, wait);
     if (rv != APR_SUCCESS) {
-        agent_client_wait_end(wait);
+        agent_client_dispatch_end_wait(wait);
         return rv;
     }
     *out = wait;
     return APR_SUCCESS;
 }
 
-int agent_client_wait_descriptor(const agent_client_wait_t *wait)
+int agent_client_dispatch_descriptor(const agent_client_wait_t *wait)
 {
     return wait->wake_fd;
 }
 
-void agent_client_wait_forget_descriptor(agent_client_wait_t *wait)
+void agent_client_dispatch_forget_descriptor(agent_client_wait_t *wait)
 {
     agent_lock_take(wait->dispatch->lock);
     wait->wake_fd = -1;
@@ -235,8 +235,8 @@ static void watch_locked(agent_client_wait_t *wait, agent_client_event_t event)
                         wait->client_fd, wait->serial, events | EPOLLONESHOT);
 }
 
-void agent_client_wait_begin(agent_client_wait_t *wait,
-                             agent_client_event_t event)
+void agent_client_dispatch_begin_wait(agent_client_wait_t *wait,
+                                      agent_client_event_t event)
 {
     agent_client_dispatch_t *dispatch = wait->dispatch;
     eventfd_t count;
@@ -254,7 +254,7 @@ void agent_client_wait_begin(agent_client_wait_t *wait,
     agent_lock_release(dispatch->lock);
 }
 
-void agent_client_wait_leave(agent_client_wait_t *wait)
+void agent_client_dispatch_leave(agent_client_wait_t *wait)
 {
     agent_lock_take(wait->dispatch->lock);
     leave_locked(wait);
@@ -278,7 +278,7 @@ static void end_locked(agent_client_wait_t *wait)
     }
 }
 
-void agent_client_wait_end(agent_client_wait_t *wait)
+void agent_client_dispatch_end_wait(agent_client_wait_t *wait)
 {
     agent_lock_take(wait->dispatch->lock);
     if (wait->state != STATE_ENDED) {

@@ -29,18 +29,18 @@ apr_status_t agent_client_dispatch_create(agent_client_dispatch_t **out,
                                           int most, apr_pool_t *pool);
 
 /* Creates the wait of a request, in pool. client_fd: the client's socket,
- * borrowed until agent_client_wait_end(). Errors: of eventfd() and epoll_ctl(),
- * when descriptors or watches run out. */
-apr_status_t agent_client_wait_create(agent_client_wait_t **out,
-                                      agent_client_dispatch_t *dispatch,
-                                      int client_fd, apr_pool_t *pool);
+ * borrowed until agent_client_dispatch_end_wait(). Errors: of eventfd() and
+ * epoll_ctl(), when descriptors or watches run out. */
+apr_status_t agent_client_dispatch_create_wait(
+    agent_client_wait_t **out, agent_client_dispatch_t *dispatch, int client_fd,
+    apr_pool_t *pool);
 
 /* Returns the eventfd, which becomes readable when the request is dispatched;
  * owned by the wait. */
-int agent_client_wait_descriptor(const agent_client_wait_t *wait);
+int agent_client_dispatch_descriptor(const agent_client_wait_t *wait);
 
 /* To be called after the user of the descriptor has closed it. */
-void agent_client_wait_forget_descriptor(agent_client_wait_t *wait);
+void agent_client_dispatch_forget_descriptor(agent_client_wait_t *wait);
 
 /* The end of a request's wait. */
 typedef enum agent_client_event_t {
@@ -54,14 +54,14 @@ typedef enum agent_client_event_t {
 
 /* The request has had its turn: the next one is dispatched, and this one after
  * the event. */
-void agent_client_wait_begin(agent_client_wait_t *wait,
-                             agent_client_event_t event);
+void agent_client_dispatch_begin_wait(agent_client_wait_t *wait,
+                                      agent_client_event_t event);
 
 /* The request continues without its client: the next one is dispatched. */
-void agent_client_wait_leave(agent_client_wait_t *wait);
+void agent_client_dispatch_leave(agent_client_wait_t *wait);
 
 /* Ends the wait, in any state; required before pool ends, and may be called
  * twice. */
-void agent_client_wait_end(agent_client_wait_t *wait);
+void agent_client_dispatch_end_wait(agent_client_wait_t *wait);
 
 #endif

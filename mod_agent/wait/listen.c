@@ -8,7 +8,7 @@
 #include <apr_strings.h>
 
 #include "../core/id_list.h"
-#include "../db/listen.h"
+#include "../db/listener.h"
 #include "dispatch.h"
 #include "updates.h"
 #include "watch.h"

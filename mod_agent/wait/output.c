@@ -52,7 +52,7 @@ struct agent_output_t {
     /* Size of held when it was last counted. */
     apr_size_t counted;
     /* Counts held, or kept if that is more. */
-    agent_output_share_t *share;
+    agent_budget_share_t *share;
 };
 
 static ap_filter_rec_t *filter_record;
@@ -135,9 +135,9 @@ static apr_size_t count_bytes(apr_bucket_brigade *bb)
  * the MPM had the connection. */
 static void resume(const agent_output_t *output, conn_rec *c)
 {
-    if (!agent_share_resume(output->share)) {
+    if (!agent_budget_share_resume(output->share)) {
         apr_interval_time_t idle;
-        apr_size_t bytes = agent_share_lost(output->share, &idle);
+        apr_size_t bytes = agent_budget_share_lost(output->share, &idle);
 
         c->aborted = 1;
         ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
@@ -159,7 +159,7 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
 {
     resume(output, c);
     drop_held(output);
-    agent_share_set(output->share, 0, apr_time_now());
+    agent_budget_share_set(output->share, 0, apr_time_now());
 }
 
 static void count(agent_output_t *output)
@@ -168,11 +168,12 @@ static void count(agent_output_t *output)
 
     /* Also while the share is that of the whole text. */
     if (held < output->counted) {
-        agent_share_progress(output->share, apr_time_now());
+        agent_budget_share_progress(output->share, apr_time_now());
     }
     output->counted = held;
-    agent_share_set(output->share, held > output->kept ? held : output->kept,
-                    apr_time_now());
+    agent_budget_share_set(output->share,
+                           held > output->kept ? held : output->kept,
+                           apr_time_now());
 }
 
 void agent_output_keep(agent_output_t *output, apr_size_t bytes)
@@ -184,7 +185,7 @@ void agent_output_keep(agent_output_t *output, apr_size_t bytes)
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client)
 {
-    agent_share_wait(output->share, client, apr_time_now());
+    agent_budget_share_wait(output->share, client, apr_time_now());
 }
 
 bool agent_output_send(agent_output_t *output, conn_rec *c)
@@ -232,7 +233,7 @@ static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
     apr_size_t bytes = count_bytes(output->held);
 
     if (bytes > COPY_BYTES) {
-        agent_share_set(output->share, bytes, apr_time_now());
+        agent_budget_share_set(output->share, bytes, apr_time_now());
     }
     split_texts(output->held);
     APR_BRIGADE_CONCAT(output->piece, output->held);
@@ -249,7 +250,7 @@ static apr_status_t filter_output(ap_filter_t *filter, apr_bucket_brigade *bb)
     resume(output, filter->c);
     if (!output->holds) {
         APR_BRIGADE_PREPEND(bb, output->held);
-        agent_share_set(output->share, 0, apr_time_now());
+        agent_budget_share_set(output->share, 0, apr_time_now());
         return ap_pass_brigade(filter->next, bb);
     }
     if (count_bytes(bb) > COPY_BYTES) {
@@ -295,12 +296,12 @@ static void wake_early(conn_rec *c)
 agent_output_t *agent_output_add(conn_rec *c)
 {
     agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
-    const agent_share_cut_t cut = {drop_held, output, SHUT_RDWR};
+    const agent_budget_cut_t cut = {drop_held, output, SHUT_RDWR};
 
     wake_early(c);
     output->held = apr_brigade_create(c->pool, c->bucket_alloc);
     output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
-    output->share = agent_share_add(child_budget, &cut, c->pool);
+    output->share = agent_budget_share_add(child_budget, &cut, c->pool);
     output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
                                                  c);
     /* An earlier connection may have used the same memory. */
@@ -310,7 +311,7 @@ agent_output_t *agent_output_add(conn_rec *c)
 
 void agent_output_own(const agent_output_t *output, const char *deployment)
 {
-    agent_share_set_owner(output->share, deployment);
+    agent_budget_share_set_owner(output->share, deployment);
 }
 
 void agent_output_hold(agent_output_t *output, bool holds)

@@ -30,7 +30,7 @@ agent_output_t *agent_output_add(conn_rec *c);
 
 /* To be called when the connection is given to the MPM. Until the next call of
  * one of these functions its data may be dropped and the client cut. client: as
- * in agent_share_wait(). */
+ * in agent_budget_share_wait(). */
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client);
 

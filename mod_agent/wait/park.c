@@ -9,7 +9,7 @@
 #include "../private.h"
 #include "client_address.h"
 #include "input.h"
-#include "park_state.h"
+#include "park_private.h"
 
 /* A cleanup of the request, however it ends. */
 static apr_status_t forget_request(void *data)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that wait for the rest of their bodies without a thread. */
-#include "park_state.h"
+#include "park_private.h"
 
 #include <http_protocol.h>
 #include <http_request.h>

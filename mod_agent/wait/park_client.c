@@ -16,7 +16,7 @@
 #include <http_core.h>
 
 #include "../private.h"
-#include "park_state.h"
+#include "park_private.h"
 
 /* Set in child_init. */
 static agent_client_dispatch_t *child_clients;
@@ -61,7 +61,7 @@ void agent_park_restore_client(conn_rec *c, agent_park_t *park)
 static void close_client(agent_park_t *park)
 {
     if (park->waits_for_client) {
-        agent_client_wait_forget_descriptor(park->wait);
+        agent_client_dispatch_forget_descriptor(park->wait);
     }
     else {
         agent_waiter_forget_descriptor(park->waiter);
@@ -119,7 +119,7 @@ static apr_status_t end_wait(void *data)
 {
     agent_park_t *park = data;
 
-    agent_client_wait_end(park->wait);
+    agent_client_dispatch_end_wait(park->wait);
     park->wait = NULL;
     return APR_SUCCESS;
 }
@@ -130,9 +130,9 @@ static agent_client_wait_t *find_wait(agent_park_t *park, const request_rec *r)
     const agent_client_socket_t *client = agent_park_client(r);
 
     if (park->wait == NULL && client != NULL
-        && agent_client_wait_create(&park->wait, child_clients,
-                                    agent_client_socket_descriptor(client),
-                                    r->pool)
+        && agent_client_dispatch_create_wait(
+               &park->wait, child_clients,
+               agent_client_socket_descriptor(client), r->pool)
             == APR_SUCCESS) {
         /* Before the client socket is closed. */
         apr_pool_cleanup_register(r->pool, park, end_wait,
@@ -160,14 +160,14 @@ int agent_park_wait_for_client(conn_rec *c, agent_park_t *park,
         return give_to_mpm(c, find_sense(event));
     }
     park->waits_for_client = true;
-    agent_client_wait_begin(wait, event);
-    return agent_park_wait_on(c, park, agent_client_wait_descriptor(wait));
+    agent_client_dispatch_begin_wait(wait, event);
+    return agent_park_wait_on(c, park, agent_client_dispatch_descriptor(wait));
 }
 
 void agent_park_leave_client(agent_park_t *park)
 {
     park->waits_for_client = false;
     if (park->wait != NULL) {
-        agent_client_wait_leave(park->wait);
+        agent_client_dispatch_leave(park->wait);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hooks of parking: the MPM calls them when a connection was accepted, is
  * readable or writable, and is about to be closed. */
-#include "park_state.h"
+#include "park_private.h"
 
 #include <ap_mpm.h>
 #include <http_connection.h>

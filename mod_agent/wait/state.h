@@ -70,7 +70,7 @@ struct agent_waiter_t {
 
 APR_RING_HEAD(agent_waiter_ring_t, agent_waiter_t);
 
-/* Waiters by key, by epoll serial and by heartbeat; see table.c. */
+/* Waiters by key, by epoll serial and by heartbeat; see waiter_table.c. */
 typedef struct agent_waiter_table_t {
     apr_hash_t *by_key;    /* key -> first agent_waiter_t of the chain */
     apr_hash_t *by_serial; /* waiters whose client is watched */
@@ -80,7 +80,8 @@ typedef struct agent_waiter_table_t {
     apr_uint64_t last_serial;
     agent_slot_shares_t parked;
     agent_slot_shares_t blocked;
-    apr_hash_t *accounts; /* id -> counts of table.c; of those with limits */
+    apr_hash_t
+        *accounts; /* id -> counts of waiter_table.c; of those with limits */
     agent_client_addresses_t parked_addresses;
     agent_client_addresses_t blocked_addresses;
     int parked_per_address; /* 0 = unlimited */

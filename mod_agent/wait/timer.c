@@ -3,8 +3,8 @@
 #include "timer.h"
 
 #include "dispatch.h"
-#include "table.h"
 #include "updates.h"
+#include "waiter_table.h"
 
 /* Between polls of all waiters while there is no LISTEN connection. */
 #define POLL_INTERVAL apr_time_from_sec(1)

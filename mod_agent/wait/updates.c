@@ -9,7 +9,7 @@
 
 #include "../core/allocator.h"
 #include "dispatch.h"
-#include "table.h"
+#include "waiter_table.h"
 
 /* Events of one run in one query; a waiter queries the rest for itself. */
 #define EVENTS_MAX 100

@@ -12,8 +12,8 @@
 #include "api_keys.h"
 #include "dispatch.h"
 #include "state.h"
-#include "table.h"
 #include "updates.h"
+#include "waiter_table.h"
 #include "watch.h"
 
 /* ---- turns ---- */

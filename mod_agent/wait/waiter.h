@@ -14,7 +14,7 @@
 
 #include "../core/error.h"
 #include "../core/identity.h"
-#include "registry.h"
+#include "waiter_registry.h"
 
 typedef struct agent_waiter_t agent_waiter_t;
 

@@ -9,8 +9,8 @@
 
 #include "dispatch.h"
 #include "epoll.h"
-#include "table.h"
 #include "timer.h"
+#include "waiter_table.h"
 
 /* Instead of a waiter's serial number. */
 #define END_SERIAL       0

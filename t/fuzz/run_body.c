@@ -47,9 +47,9 @@ static void compare_members(const char *text, json_object *body,
     if (!json_object_is_type(body, json_type_object)) {
         return;
     }
-    for (; agent_member_next(&member, &at); count++) {
-        must(json_object_object_get_ex(body, agent_member_key(&member, pool),
-                                       NULL));
+    for (; agent_raw_member_next(&member, &at); count++) {
+        must(json_object_object_get_ex(
+            body, agent_raw_member_key(&member, pool), NULL));
     }
     must(count == json_object_object_length(body));
 }

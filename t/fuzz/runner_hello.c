@@ -34,11 +34,11 @@ static int find_names(const char **names, const char *hello, apr_pool_t *pool)
     if (agent_raw_kind(graphs) != AGENT_RAW_OBJECT) {
         return -1;
     }
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         if (count == MAX_GRAPHS) {
             return -1;
         }
-        names[count++] = agent_member_key(&member, pool);
+        names[count++] = agent_raw_member_key(&member, pool);
     }
     return count;
 }

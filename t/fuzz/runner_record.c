@@ -127,7 +127,7 @@ static void check_batch(agent_batch_queue_t *queue, apr_pool_t *pool)
 {
     agent_db_params_t params;
 
-    agent_save_make_params(&params, "1", batch_of(queue), pool);
+    agent_save_params_make(&params, "1", batch_of(queue), pool);
     check_params(&params);
 }
 

@@ -52,8 +52,8 @@ is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
     "APR's headers not in the limiter's counter/, group/ and decision/new_keys";
 
-only_in('PQ functions only in connection.c, conninfo.c, send.c, query.c and listen.c of db',
-    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|send|query|listen)\.c\z});
+only_in('PQ functions only in connection.c, conninfo.c, send.c, query.c and listener.c of db',
+    qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|send|query|listener)\.c\z});
 only_in('json_object_put only in core/json.c',
     qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
 only_in('mod_dbd only in db/pool.c',

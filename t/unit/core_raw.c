@@ -39,16 +39,16 @@ static void a_string_ends_at_the_quote_that_is_not_escaped(void **state)
         agent_member_t member;
 
         assert_int_equal(agent_raw_read(list).length, strlen(list));
-        assert_true(agent_element_next(&item, &at));
+        assert_true(agent_raw_element_next(&item, &at));
         assert_int_equal(item.length, strlen(strings[i][0]));
-        assert_true(agent_element_next(&item, &at));
-        assert_true(agent_member_next(&member, &item.text));
+        assert_true(agent_raw_element_next(&item, &at));
+        assert_true(agent_raw_member_next(&member, &item.text));
         assert_int_equal(member.key_length, strlen(strings[i][0]) - 2);
         assert_int_equal(member.value_length, strlen(strings[i][0]));
-        assert_true(agent_member_is(&member, strings[i][1]));
-        assert_true(agent_element_next(&item, &at));
+        assert_true(agent_raw_member_is(&member, strings[i][1]));
+        assert_true(agent_raw_element_next(&item, &at));
         assert_int_equal(agent_raw_kind(item), AGENT_RAW_NUMBER);
-        assert_false(agent_element_next(&item, &at));
+        assert_false(agent_raw_element_next(&item, &at));
     }
 }
 
@@ -68,13 +68,13 @@ static void a_member_is_found_without_its_end(void **state)
 {
     const char *object = "{ \"a\" : [1, {\"b\": 2}] , \"\\u0062\" : 3 }";
 
-    assert_ptr_equal(agent_member_find(object, "a"), strstr(object, "[1"));
-    assert_ptr_equal(agent_member_find(object, "b"), strstr(object, "3 }"));
-    assert_string_equal(agent_member_find(object, "c"), "");
-    assert_string_equal(agent_member_find("{}", "c"), "");
-    assert_string_equal(agent_member_find("[\"a\"]", "a"), "");
-    assert_string_equal(agent_member_find("\"a\"", "a"), "");
-    assert_string_equal(agent_member_find("", "a"), "");
+    assert_ptr_equal(agent_raw_member_find(object, "a"), strstr(object, "[1"));
+    assert_ptr_equal(agent_raw_member_find(object, "b"), strstr(object, "3 }"));
+    assert_string_equal(agent_raw_member_find(object, "c"), "");
+    assert_string_equal(agent_raw_member_find("{}", "c"), "");
+    assert_string_equal(agent_raw_member_find("[\"a\"]", "a"), "");
+    assert_string_equal(agent_raw_member_find("\"a\"", "a"), "");
+    assert_string_equal(agent_raw_member_find("", "a"), "");
 }
 
 /* A reader that enters a value walks over it once. */
@@ -85,25 +85,25 @@ static void nested_values_are_entered(void **state)
     agent_member_t member;
 
     (void)state;
-    assert_true(agent_member_begin(&member, &at));
-    assert_true(agent_member_is(&member, "a"));
+    assert_true(agent_raw_member_begin(&member, &at));
+    assert_true(agent_raw_member_is(&member, "a"));
     assert_ptr_equal(at, strchr(text, '['));
-    at = agent_element_find(at);
+    at = agent_raw_element_find(at);
     assert_ptr_equal(at, strstr(text, "[ ]"));
-    assert_string_equal(agent_element_find(at), "");
+    assert_string_equal(agent_raw_element_find(at), "");
     at = agent_raw_end(at);
-    at = agent_element_find(at);
+    at = agent_raw_element_find(at);
     assert_ptr_equal(at, strchr(text, '1'));
-    at = agent_element_find(at + 1);
+    at = agent_raw_element_find(at + 1);
     assert_ptr_equal(at, strstr(text, "{\"b"));
-    assert_true(agent_member_begin(&member, &at));
-    assert_false(agent_member_begin(&member, &at));
+    assert_true(agent_raw_member_begin(&member, &at));
+    assert_false(agent_raw_member_begin(&member, &at));
     at = agent_raw_end(agent_raw_end(at));
-    assert_string_equal(agent_element_find(at), "");
+    assert_string_equal(agent_raw_element_find(at), "");
     at = agent_raw_end(at);
-    assert_true(agent_member_next(&member, &at));
-    assert_true(agent_member_is(&member, "c"));
-    assert_false(agent_member_begin(&member, &at));
+    assert_true(agent_raw_member_next(&member, &at));
+    assert_true(agent_raw_member_is(&member, "c"));
+    assert_false(agent_raw_member_begin(&member, &at));
     assert_string_equal(agent_raw_end(at), "x");
 }
 
@@ -116,13 +116,13 @@ static void keys_equal_as_they_are_unescaped(void **state)
     for (size_t i = 0; i < 3; i++) {
         agent_member_t member = {.key = keys[i], .key_length = strlen(keys[i])};
 
-        assert_true(agent_member_is(&member, "type"));
+        assert_true(agent_raw_member_is(&member, "type"));
     }
     for (size_t i = 0; i < 4; i++) {
         agent_member_t member = {.key = others[i],
                                  .key_length = strlen(others[i])};
 
-        assert_false(agent_member_is(&member, "type"));
+        assert_false(agent_raw_member_is(&member, "type"));
     }
 }
 

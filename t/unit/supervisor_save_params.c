@@ -141,7 +141,7 @@ static agent_db_params_t make(const fixture_t *fixture)
 {
     agent_db_params_t params;
 
-    agent_save_make_params(&params, "7", first_batch(&fixture->runs->batches),
+    agent_save_params_make(&params, "7", first_batch(&fixture->runs->batches),
                            fixture->runs->context->pool);
     assert_string_equal(params.values[0], "7");
     return params;

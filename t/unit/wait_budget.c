@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "../../mod_agent/core/lock.h"
-#include "../../mod_agent/wait/client_address.h"
 #include "../../mod_agent/wait/body_slot.h"
 #include "../../mod_agent/wait/budget.h"
+#include "../../mod_agent/wait/client_address.h"
 
 #define CLIENTS 4
 /* When the tests begin. */
@@ -28,7 +28,7 @@ typedef struct clients_t {
     int sockets[CLIENTS][2];
     agent_client_socket_t *copies[CLIENTS];
     int dropped[CLIENTS];
-    agent_output_share_t *shares[CLIENTS];
+    agent_budget_share_t *shares[CLIENTS];
 } clients_t;
 
 static void drop(void *baton)
@@ -90,17 +90,17 @@ static void share_budget(clients_t *clients, apr_size_t bytes)
         agent_budget_create(&clients->budget, bytes, clients->pool),
         APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        const agent_share_cut_t cut = {drop, &clients->dropped[i], SHUT_RD};
+        const agent_budget_cut_t cut = {drop, &clients->dropped[i], SHUT_RD};
 
-        clients->shares[i] = agent_share_add(clients->budget, &cut,
-                                             clients->pool);
+        clients->shares[i] = agent_budget_share_add(clients->budget, &cut,
+                                                    clients->pool);
     }
 }
 
 static void hold(clients_t *clients, int i, apr_size_t bytes, apr_time_t at)
 {
-    agent_share_set(clients->shares[i], bytes, at);
-    agent_share_wait(clients->shares[i], clients->copies[i], at);
+    agent_budget_share_set(clients->shares[i], bytes, at);
+    agent_budget_share_wait(clients->shares[i], clients->copies[i], at);
 }
 
 static void the_largest_waiting_share_is_cut(void **state)
@@ -114,15 +114,15 @@ static void the_largest_waiting_share_is_cut(void **state)
     hold(&clients, 1, 100, NOW + 1);
     hold(&clients, 2, 1, NOW + 1);
     assert_int_equal(clients.dropped[1], 0);
-    agent_share_set(clients.shares[3], 198, NOW + 2);
+    agent_budget_share_set(clients.shares[3], 198, NOW + 2);
     assert_int_equal(clients.dropped[1], 1);
     assert_true(is_shut(&clients, 1));
-    assert_false(agent_share_resume(clients.shares[1]));
-    assert_int_equal(agent_share_lost(clients.shares[1], &idle), 100);
+    assert_false(agent_budget_share_resume(clients.shares[1]));
+    assert_int_equal(agent_budget_share_lost(clients.shares[1], &idle), 100);
     assert_int_equal(idle, 1);
-    assert_true(agent_share_resume(clients.shares[1]));
-    assert_true(agent_share_resume(clients.shares[0]));
-    assert_true(agent_share_resume(clients.shares[2]));
+    assert_true(agent_budget_share_resume(clients.shares[1]));
+    assert_true(agent_budget_share_resume(clients.shares[0]));
+    assert_true(agent_budget_share_resume(clients.shares[2]));
     assert_int_equal(
         clients.dropped[0] + clients.dropped[2] + clients.dropped[3], 0);
     close_clients(&clients);
@@ -135,10 +135,10 @@ static void the_share_without_progress_for_longest_is_cut(void **state)
     share_budget(&clients, 100);
     hold(&clients, 0, 50, NOW);
     hold(&clients, 1, 50, NOW);
-    assert_true(agent_share_resume(clients.shares[0]));
-    agent_share_progress(clients.shares[0], NOW + 1);
-    agent_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
-    agent_share_set(clients.shares[2], 10, NOW + 1);
+    assert_true(agent_budget_share_resume(clients.shares[0]));
+    agent_budget_share_progress(clients.shares[0], NOW + 1);
+    agent_budget_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
+    agent_budget_share_set(clients.shares[2], 10, NOW + 1);
     assert_int_equal(clients.dropped[0], 0);
     assert_int_equal(clients.dropped[1], 1);
     close_clients(&clients);
@@ -151,7 +151,7 @@ static void a_share_weighs_its_bytes_after_the_clock_was_set_back(void **state)
     share_budget(&clients, 100);
     hold(&clients, 0, 60, NOW);
     hold(&clients, 1, 40, 0);
-    agent_share_set(clients.shares[2], 10, 0);
+    agent_budget_share_set(clients.shares[2], 10, 0);
     assert_int_equal(clients.dropped[0], 1);
     assert_int_equal(clients.dropped[1], 0);
     close_clients(&clients);
@@ -162,17 +162,17 @@ static void shares_in_use_are_never_cut(void **state)
     clients_t clients;
 
     share_budget(&clients, 100);
-    agent_share_set(clients.shares[0], 90, NOW);
+    agent_budget_share_set(clients.shares[0], 90, NOW);
     assert_int_equal(agent_budget_room(clients.budget), 10);
-    agent_share_set(clients.shares[1], 90, NOW);
+    agent_budget_share_set(clients.shares[1], 90, NOW);
     assert_int_equal(agent_budget_room(clients.budget), 0);
     assert_int_equal(clients.dropped[0] + clients.dropped[1], 0);
     /* The first that waits is too much beside the other. */
-    agent_share_wait(clients.shares[0], clients.copies[0], NOW);
+    agent_budget_share_wait(clients.shares[0], clients.copies[0], NOW);
     assert_int_equal(clients.dropped[0], 1);
-    agent_share_wait(clients.shares[1], clients.copies[1], NOW);
+    agent_budget_share_wait(clients.shares[1], clients.copies[1], NOW);
     assert_int_equal(clients.dropped[1], 0);
-    assert_true(agent_share_resume(clients.shares[1]));
+    assert_true(agent_budget_share_resume(clients.shares[1]));
     close_clients(&clients);
 }
 
@@ -237,10 +237,10 @@ static void a_returned_slot_leaves_the_share_its_socket(void **state)
     hold(&clients, 0, 50, NOW);
     assert_true(agent_body_slot_return(agent_body_slot_take(
         slots, "shop", 1, clients.copies[0], clients.pool)));
-    agent_share_set(clients.shares[1], 60, NOW);
+    agent_budget_share_set(clients.shares[1], 60, NOW);
     assert_int_equal(clients.dropped[0], 1);
     assert_true(is_shut(&clients, 0));
-    assert_false(agent_share_resume(clients.shares[0]));
+    assert_false(agent_budget_share_resume(clients.shares[0]));
     close_clients(&clients);
 }
 
@@ -255,10 +255,10 @@ static void a_cut_does_not_affect_another_socket_with_the_same_descriptor(
     number = clients.sockets[0][0];
     close(number);
     assert_int_equal(dup2(clients.sockets[1][0], number), number);
-    agent_share_set(clients.shares[2], 60, NOW);
+    agent_budget_share_set(clients.shares[2], 60, NOW);
     assert_int_equal(clients.dropped[0], 1);
     assert_false(is_shut(&clients, 0) || is_shut(&clients, 1));
-    assert_false(agent_share_resume(clients.shares[0]));
+    assert_false(agent_budget_share_resume(clients.shares[0]));
     close_clients(&clients);
 }
 
@@ -271,11 +271,11 @@ static void a_share_without_client_socket_is_dropped(void **state)
     assert_int_not_equal(agent_client_socket_create(&client, -1, clients.pool),
                          APR_SUCCESS);
     assert_null(client);
-    agent_share_set(clients.shares[0], 60, NOW);
-    agent_share_wait(clients.shares[0], client, NOW);
-    agent_share_set(clients.shares[1], 60, NOW);
+    agent_budget_share_set(clients.shares[0], 60, NOW);
+    agent_budget_share_wait(clients.shares[0], client, NOW);
+    agent_budget_share_set(clients.shares[1], 60, NOW);
     assert_int_equal(clients.dropped[0], 1);
-    assert_false(agent_share_resume(clients.shares[0]));
+    assert_false(agent_budget_share_resume(clients.shares[0]));
     close_clients(&clients);
 }
 
@@ -307,13 +307,14 @@ static void the_deployment_that_holds_most_is_cut(void **state)
 
     share_budget(&clients, 100);
     for (int i = 0; i < CLIENTS; i++) {
-        agent_share_set_owner(clients.shares[i], i == 0 ? "desk" : "shop");
+        agent_budget_share_set_owner(clients.shares[i],
+                                     i == 0 ? "desk" : "shop");
     }
     /* The heaviest alone, and for longest. */
     hold(&clients, 0, 45, NOW - 1);
     hold(&clients, 1, 30, NOW);
     hold(&clients, 2, 20, NOW);
-    agent_share_set(clients.shares[3], 10, NOW + 1);
+    agent_budget_share_set(clients.shares[3], 10, NOW + 1);
     assert_int_equal(clients.dropped[0], 0);
     assert_int_equal(clients.dropped[1], 1);
     assert_int_equal(clients.dropped[2], 0);
@@ -326,14 +327,15 @@ static void a_deployment_keeps_its_part_beside_shares_in_use(void **state)
 
     share_budget(&clients, 100);
     for (int i = 0; i < CLIENTS; i++) {
-        agent_share_set_owner(clients.shares[i], i == 0 ? "desk" : "shop");
+        agent_budget_share_set_owner(clients.shares[i],
+                                     i == 0 ? "desk" : "shop");
     }
     hold(&clients, 0, 25, NOW);
-    agent_share_set(clients.shares[1], 90, NOW + 1);
+    agent_budget_share_set(clients.shares[1], 90, NOW + 1);
     assert_int_equal(clients.dropped[0], 0);
-    assert_true(agent_share_resume(clients.shares[0]));
-    agent_share_set(clients.shares[0], 26, NOW + 1);
-    agent_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
+    assert_true(agent_budget_share_resume(clients.shares[0]));
+    agent_budget_share_set(clients.shares[0], 26, NOW + 1);
+    agent_budget_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
     assert_int_equal(clients.dropped[0], 1);
     close_clients(&clients);
 }
@@ -343,12 +345,12 @@ static void a_share_counts_for_its_last_owner(void **state)
     clients_t clients;
 
     share_budget(&clients, 100);
-    agent_share_set_owner(clients.shares[0], "shop");
-    agent_share_set_owner(clients.shares[1], "desk");
-    agent_share_set(clients.shares[0], 60, NOW);
-    agent_share_set_owner(clients.shares[0], "desk");
-    agent_share_set_owner(clients.shares[1], "shop");
-    agent_share_wait(clients.shares[0], clients.copies[0], NOW);
+    agent_budget_share_set_owner(clients.shares[0], "shop");
+    agent_budget_share_set_owner(clients.shares[1], "desk");
+    agent_budget_share_set(clients.shares[0], 60, NOW);
+    agent_budget_share_set_owner(clients.shares[0], "desk");
+    agent_budget_share_set_owner(clients.shares[1], "shop");
+    agent_budget_share_wait(clients.shares[0], clients.copies[0], NOW);
     hold(&clients, 1, 50, NOW - 1);
     assert_int_equal(clients.dropped[0], 1);
     assert_int_equal(clients.dropped[1], 0);
@@ -358,15 +360,16 @@ static void a_share_counts_for_its_last_owner(void **state)
 static void a_signal_that_ends_a_child_of_prefork_waits_for_a_cut(void **state)
 {
     clients_t clients;
-    agent_share_cut_t cut = {drop_and_end_child, &clients.dropped[0], SHUT_RD};
+    agent_budget_cut_t cut = {drop_and_end_child, &clients.dropped[0], SHUT_RD};
 
     agent_lock_start(true);
     signals = 0;
     signal(SIGTERM, end_child);
     share_budget(&clients, 100);
-    clients.shares[0] = agent_share_add(clients.budget, &cut, clients.pool);
+    clients.shares[0] = agent_budget_share_add(clients.budget, &cut,
+                                               clients.pool);
     hold(&clients, 0, 60, NOW);
-    agent_share_set(clients.shares[1], 60, NOW);
+    agent_budget_share_set(clients.shares[1], 60, NOW);
     assert_int_equal(clients.dropped[0], 1);
     assert_int_equal(signals, 1);
     close_clients(&clients);

@@ -35,18 +35,18 @@ static void open_clients(clients_t *clients)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
                                     clients->sockets[i]),
                          0);
-        assert_int_equal(
-            agent_client_wait_create(&clients->waits[i], clients->dispatch,
-                                     clients->sockets[i][0], clients->pool),
-            APR_SUCCESS);
-        agent_client_wait_begin(clients->waits[i], AGENT_CLIENT_SENDS);
+        assert_int_equal(agent_client_dispatch_create_wait(
+                             &clients->waits[i], clients->dispatch,
+                             clients->sockets[i][0], clients->pool),
+                         APR_SUCCESS);
+        agent_client_dispatch_begin_wait(clients->waits[i], AGENT_CLIENT_SENDS);
     }
 }
 
 static void close_clients(clients_t *clients)
 {
     for (int i = 0; i < CLIENTS; i++) {
-        agent_client_wait_end(clients->waits[i]);
+        agent_client_dispatch_end_wait(clients->waits[i]);
         close(clients->sockets[i][0]);
         if (clients->sockets[i][1] >= 0) {
             close(clients->sockets[i][1]);
@@ -57,16 +57,16 @@ static void close_clients(clients_t *clients)
 
 static bool is_dispatched(const clients_t *clients, int i)
 {
-    struct pollfd fd = {agent_client_wait_descriptor(clients->waits[i]), POLLIN,
-                        0};
+    struct pollfd fd = {agent_client_dispatch_descriptor(clients->waits[i]),
+                        POLLIN, 0};
 
     return poll(&fd, 1, 0) > 0;
 }
 
 static void wait_until_dispatched(const clients_t *clients, int i)
 {
-    struct pollfd fd = {agent_client_wait_descriptor(clients->waits[i]), POLLIN,
-                        0};
+    struct pollfd fd = {agent_client_dispatch_descriptor(clients->waits[i]),
+                        POLLIN, 0};
 
     assert_int_equal(poll(&fd, 1, -1), 1);
 }
@@ -104,7 +104,7 @@ static void bodies_whose_data_has_arrived_are_dispatched(void **state)
     wait_until_dispatched(&clients, 3);
     assert_false(is_dispatched(&clients, 0));
     read_all(&clients, 3);
-    agent_client_wait_begin(clients.waits[3], AGENT_CLIENT_SENDS);
+    agent_client_dispatch_begin_wait(clients.waits[3], AGENT_CLIENT_SENDS);
     assert_false(is_dispatched(&clients, 3));
     send_byte(&clients, 3);
     wait_until_dispatched(&clients, 3);
@@ -119,7 +119,7 @@ static void at_most_the_limit_are_dispatched_at_the_same_time(void **state)
     open_clients(&clients);
     send_in_order(&clients);
     read_all(&clients, 0);
-    agent_client_wait_begin(clients.waits[0], AGENT_CLIENT_SENDS);
+    agent_client_dispatch_begin_wait(clients.waits[0], AGENT_CLIENT_SENDS);
     /* One of the others takes the place of 0. */
     while (dispatched == 0) {
         for (int i = MOST; i < CLIENTS; i++) {
@@ -138,12 +138,12 @@ static void a_body_that_sends_on_waits_behind_the_others(void **state)
     send_in_order(&clients);
     for (int i = 0; i < MOST; i++) {
         /* Its byte stays unread: it may read again after the others. */
-        agent_client_wait_begin(clients.waits[i], AGENT_CLIENT_SENDS);
+        agent_client_dispatch_begin_wait(clients.waits[i], AGENT_CLIENT_SENDS);
     }
     for (int i = MOST; i < CLIENTS; i++) {
         wait_until_dispatched(&clients, i);
         read_all(&clients, i);
-        agent_client_wait_begin(clients.waits[i], AGENT_CLIENT_SENDS);
+        agent_client_dispatch_begin_wait(clients.waits[i], AGENT_CLIENT_SENDS);
     }
     for (int i = 0; i < MOST; i++) {
         wait_until_dispatched(&clients, i);
@@ -157,12 +157,12 @@ static void the_end_of_a_wait_lets_the_next_body_read(void **state)
 
     open_clients(&clients);
     send_in_order(&clients);
-    agent_client_wait_end(clients.waits[0]);
-    agent_client_wait_end(clients.waits[0]);
-    agent_client_wait_end(clients.waits[1]);
+    agent_client_dispatch_end_wait(clients.waits[0]);
+    agent_client_dispatch_end_wait(clients.waits[0]);
+    agent_client_dispatch_end_wait(clients.waits[1]);
     for (int i = MOST; i < CLIENTS; i++) {
         wait_until_dispatched(&clients, i);
-        agent_client_wait_end(clients.waits[i]);
+        agent_client_dispatch_end_wait(clients.waits[i]);
     }
     close_clients(&clients);
 }
@@ -175,8 +175,8 @@ static void a_client_that_reads_is_dispatched(void **state)
     open_clients(&clients);
     while (send(clients.sockets[1][0], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
         ;
-    agent_client_wait_begin(clients.waits[1], AGENT_CLIENT_READS);
-    agent_client_wait_begin(clients.waits[2], AGENT_CLIENT_READS);
+    agent_client_dispatch_begin_wait(clients.waits[1], AGENT_CLIENT_READS);
+    agent_client_dispatch_begin_wait(clients.waits[2], AGENT_CLIENT_READS);
     wait_until_dispatched(&clients, 2);
     assert_false(is_dispatched(&clients, 1));
     while (recv(clients.sockets[1][1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
@@ -192,12 +192,12 @@ static void a_request_that_leaves_its_client_dispatches_the_next_one(
 
     open_clients(&clients);
     send_in_order(&clients);
-    agent_client_wait_leave(clients.waits[0]);
-    agent_client_wait_leave(clients.waits[0]);
-    agent_client_wait_leave(clients.waits[1]);
+    agent_client_dispatch_leave(clients.waits[0]);
+    agent_client_dispatch_leave(clients.waits[0]);
+    agent_client_dispatch_leave(clients.waits[1]);
     for (int i = MOST; i < CLIENTS; i++) {
         wait_until_dispatched(&clients, i);
-        agent_client_wait_leave(clients.waits[i]);
+        agent_client_dispatch_leave(clients.waits[i]);
     }
     close_clients(&clients);
 }
@@ -219,10 +219,10 @@ static void a_closed_descriptor_is_not_closed_again(void **state)
     int reused;
 
     open_clients(&clients);
-    close(agent_client_wait_descriptor(clients.waits[0]));
-    agent_client_wait_forget_descriptor(clients.waits[0]);
+    close(agent_client_dispatch_descriptor(clients.waits[0]));
+    agent_client_dispatch_forget_descriptor(clients.waits[0]);
     reused = dup(clients.sockets[0][0]);
-    agent_client_wait_end(clients.waits[0]);
+    agent_client_dispatch_end_wait(clients.waits[0]);
     assert_int_equal(close(reused), 0);
     close_clients(&clients);
 }

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../mod_agent/db/listen.h"
+#include "../../mod_agent/db/listener.h"
 #include "../../mod_agent/wait/dispatch.h"
 
 #define RUN   "01890000-0000-7000-8000-000000000001"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: wait/registry.c core/lock.c */
+/* OBJECTS: wait/waiter_registry.c core/lock.c */
 /* OBJECTS: wait/waiter.c */
-/* OBJECTS: wait/table.c */
+/* OBJECTS: wait/waiter_table.c */
 /* OBJECTS: wait/dispatch.c */
 /* OBJECTS: wait/dispatch_queue.c */
 /* OBJECTS: wait/listen.c */

@@ -67,7 +67,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
         abort();
     }
     queue->sent_at = queue->context->now;
-    agent_save_make_params(&params, save->worker->id, batch, database->scratch);
+    agent_save_params_make(&params, save->worker->id, batch, database->scratch);
     agent_batch_send_begin(queue, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err,
                                 database->scratch);

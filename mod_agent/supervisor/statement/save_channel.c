@@ -86,7 +86,7 @@ static int count_elements(agent_raw_t list)
     const char *at = list.text;
     int count = 0;
 
-    while (agent_element_next(&element, &at)) {
+    while (agent_raw_element_next(&element, &at)) {
         count++;
     }
     return count;
@@ -104,7 +104,7 @@ static apr_int64_t add_elements(rows_t *rows, agent_raw_t list, bool is_short)
     const char *at = list.text;
     apr_int64_t bytes = 0;
 
-    while (agent_element_next(&element, &at)) {
+    while (agent_raw_element_next(&element, &at)) {
         add_element(rows, element.text, element.length, is_short);
         bytes += (apr_int64_t)element.length + 1;
     }
@@ -159,7 +159,7 @@ void agent_save_add_channel(save_params_t *params,
         [AGENT_CHANNEL_LIST] = "list",
         [AGENT_CHANNEL_SAME] = "same",
     };
-    const char *name = agent_member_key(&channel->member, params->pool);
+    const char *name = agent_raw_member_key(&channel->member, params->pool);
     const char *kind = kinds[channel->kind];
 
     agent_db_column_number(&params->columns[CHANNEL_CHECKPOINT],

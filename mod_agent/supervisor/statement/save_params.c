@@ -290,7 +290,7 @@ static void end_params(agent_db_params_t *out, const char *worker_id,
     *out = (agent_db_params_t){values, lengths, formats};
 }
 
-void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
+void agent_save_params_make(agent_db_params_t *params, const char *worker_id,
                             const agent_batch_t *batch, apr_pool_t *pool)
 {
     save_params_t *made = apr_pcalloc(pool, sizeof(*made));

@@ -10,7 +10,7 @@
 
 /* Makes the parameters from the lines of a batch, except discarded ones, in
  * pool: at most twice the size of the lines, and 100 bytes for each channel. */
-void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
+void agent_save_params_make(agent_db_params_t *params, const char *worker_id,
                             const agent_batch_t *batch, apr_pool_t *pool);
 
 #endif

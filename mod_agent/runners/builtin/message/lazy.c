@@ -104,7 +104,7 @@ static void note_member(place_t *places, const agent_member_t *member,
                         const char *start)
 {
     for (size_t i = 0; i < NOTED; i++) {
-        if (agent_member_is(member, noted[i])) {
+        if (agent_raw_member_is(member, noted[i])) {
             places[i].offset = (apr_uint32_t)(member->value - start);
             places[i].length = (apr_uint32_t)member->value_length;
         }
@@ -119,7 +119,7 @@ json_object *runner_lazy_read(const char **at)
     agent_member_t member;
     content_t *content;
 
-    while (agent_member_next(&member, at)) {
+    while (agent_raw_member_next(&member, at)) {
         note_member(places, &member, start);
     }
     *at = agent_raw_end(*at);

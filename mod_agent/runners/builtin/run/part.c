@@ -40,7 +40,7 @@ static json_object *read_messages(reader_t *reader)
     json_object *list = runner_value_list();
     const char *element;
 
-    while (*(element = agent_element_find(reader->at)) != '\0') {
+    while (*(element = agent_raw_element_find(reader->at)) != '\0') {
         reader->at = element;
         json_object_array_add(list,
                               *element == '{' ? runner_lazy_read(&reader->at)
@@ -67,9 +67,9 @@ static json_object *read_path(reader_t *reader, const char *const *path)
         return read_tree(reader);
     }
     object = json_object_new_object();
-    while (agent_member_begin(&member, &reader->at)) {
-        runner_value_add(object, agent_member_key(&member, reader->pool),
-                         agent_member_is(&member, *path)
+    while (agent_raw_member_begin(&member, &reader->at)) {
+        runner_value_add(object, agent_raw_member_key(&member, reader->pool),
+                         agent_raw_member_is(&member, *path)
                              ? read_path(reader, path + 1)
                              : read_tree(reader));
     }

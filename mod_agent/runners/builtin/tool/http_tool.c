@@ -172,11 +172,11 @@ static bool append_arguments(agent_buffer_t *query, json_object *arguments,
     const char *at = runner_raw_text(arguments, scratch);
     agent_member_t member;
 
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         agent_raw_t value = {member.value, member.value_length};
 
         agent_buffer_append(query, "&", agent_buffer_length(query) > 0 ? 1 : 0);
-        if (!append_encoded(query, agent_member_key(&member, scratch))) {
+        if (!append_encoded(query, agent_raw_member_key(&member, scratch))) {
             return false;
         }
         agent_buffer_append(query, "=", 1);

@@ -83,7 +83,7 @@ int agent_graphs_find_member(const agent_graph_table_t *table,
                              const agent_member_t *member)
 {
     for (int i = 0; i < table->count; i++) {
-        if (agent_member_is(member, table->graphs[i].name)) {
+        if (agent_raw_member_is(member, table->graphs[i].name)) {
             return i;
         }
     }
@@ -116,7 +116,7 @@ static bool are_objects(agent_raw_t list)
     const char *at = list.text;
     agent_raw_t element;
 
-    while (list.length > 0 && agent_element_next(&element, &at)) {
+    while (list.length > 0 && agent_raw_element_next(&element, &at)) {
         if (agent_raw_kind(element) != AGENT_RAW_OBJECT) {
             return false;
         }
@@ -165,7 +165,7 @@ static const char *read_reports(agent_raw_t *reports,
     if (line->runtime_length > MAX_RUNTIME) {
         return "it reported a runtime of more than 4 KiB";
     }
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         agent_raw_t report = {member.value, member.value_length};
         int number = agent_graphs_find_member(table, &member);
         const char *wrong;

@@ -36,11 +36,11 @@ static void read_list(agent_channel_t *channel, agent_raw_t list)
     if (agent_raw_kind(list) != AGENT_RAW_OBJECT) {
         return;
     }
-    while (agent_member_next(&member, &at)) {
-        if (agent_member_is(&member, "keep")) {
+    while (agent_raw_member_next(&member, &at)) {
+        if (agent_raw_member_is(&member, "keep")) {
             keep = (agent_raw_t){member.value, member.value_length};
         }
-        else if (agent_member_is(&member, "items")) {
+        else if (agent_raw_member_is(&member, "items")) {
             items = (agent_raw_t){member.value, member.value_length};
         }
     }
@@ -56,12 +56,12 @@ static void read_only(agent_channel_t *channel, const agent_member_t *only)
 {
     const agent_raw_t value = {only->value, only->value_length};
 
-    if (agent_member_is(only, "$value")) {
+    if (agent_raw_member_is(only, "$value")) {
         channel->content = value;
         return;
     }
     channel->kind = AGENT_CHANNEL_WRONG;
-    if (agent_member_is(only, "$list")) {
+    if (agent_raw_member_is(only, "$list")) {
         read_list(channel, value);
     }
     else if (value.length == 4 && memcmp(value.text, "true", 4) == 0) {
@@ -73,8 +73,9 @@ static bool is_notation(const agent_member_t *member)
 {
     /* A name may be written with escapes. */
     return (*member->key == '$' || *member->key == '\\')
-        && (agent_member_is(member, "$list") || agent_member_is(member, "$same")
-            || agent_member_is(member, "$value"));
+        && (agent_raw_member_is(member, "$list")
+            || agent_raw_member_is(member, "$same")
+            || agent_raw_member_is(member, "$value"));
 }
 
 bool agent_channel_next(agent_channel_t *channel, const char **at)
@@ -84,7 +85,7 @@ bool agent_channel_next(agent_channel_t *channel, const char **at)
     agent_member_t second;
     agent_raw_kind_t kind;
 
-    if (!agent_member_next(&channel->member, at)) {
+    if (!agent_raw_member_next(&channel->member, at)) {
         return false;
     }
     channel->content = (agent_raw_t){channel->member.value,
@@ -94,11 +95,11 @@ bool agent_channel_next(agent_channel_t *channel, const char **at)
                                             : AGENT_CHANNEL_VALUE;
     channel->keep = 0;
     inner = channel->content.text;
-    if (kind == AGENT_RAW_OBJECT && agent_member_begin(&first, &inner)
+    if (kind == AGENT_RAW_OBJECT && agent_raw_member_begin(&first, &inner)
         && is_notation(&first)) {
         inner = channel->content.text;
-        agent_member_next(&first, &inner);
-        if (!agent_member_begin(&second, &inner)) {
+        agent_raw_member_next(&first, &inner);
+        if (!agent_raw_member_begin(&second, &inner)) {
             read_only(channel, &first);
         }
     }

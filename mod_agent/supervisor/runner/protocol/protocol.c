@@ -256,8 +256,8 @@ static bool has_task_id(const agent_protocol_text_t *task)
     agent_protocol_text_t word;
     agent_member_t member;
 
-    while (agent_member_next(&member, &at)) {
-        if (agent_member_is(&member, "id")) {
+    while (agent_raw_member_next(&member, &at)) {
+        if (agent_raw_member_is(&member, "id")) {
             id.at = member.value;
             id.length = member.value_length;
         }

@@ -100,7 +100,7 @@ const char *agent_protocol_collect(agent_protocol_fields_t *fields,
     agent_member_t member;
     const char *at = start;
 
-    while (agent_member_next(&member, &at)) {
+    while (agent_raw_member_next(&member, &at)) {
         const char *wrong = collect_member(fields, &member);
 
         if (wrong != NULL) {

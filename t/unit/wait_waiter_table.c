@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: wait/table.c wait/slot_share.c wait/client_address.c */
+/* OBJECTS: wait/waiter_table.c wait/slot_share.c wait/client_address.c */
 /* The limits of an account on its waiters. */
 #include "check.h"
 
-#include "../../mod_agent/wait/table.h"
+#include "../../mod_agent/wait/waiter_table.h"
 
 #define RUN   "01900000-0000-7000-8000-000000000001"
 #define OTHER "01900000-0000-7000-8000-000000000002"

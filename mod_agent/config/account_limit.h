@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limits of accounts that AgentLimit sets. */
-#ifndef AGENT_CONFIG_LIMIT_H
-#define AGENT_CONFIG_LIMIT_H
+#ifndef AGENT_CONFIG_ACCOUNT_LIMIT_H
+#define AGENT_CONFIG_ACCOUNT_LIMIT_H
 
 #include "../core/limit.h"
 #include "config.h"

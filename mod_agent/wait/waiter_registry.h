@@ -6,8 +6,8 @@
  * others check API keys and end those that expire (api_keys.h). They only wake
  * waiters (waiter.h) and never touch a connection.
  */
-#ifndef AGENT_WAIT_REGISTRY_H
-#define AGENT_WAIT_REGISTRY_H
+#ifndef AGENT_WAIT_WAITER_REGISTRY_H
+#define AGENT_WAIT_WAITER_REGISTRY_H
 
 #include <apr_time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A LISTEN connection; see listen.h. */
-#include "listen.h"
+/* A LISTEN connection; see listener.h. */
+#include "listener.h"
 
 #include <poll.h>
 

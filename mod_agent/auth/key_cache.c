@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash of verified keys, and a ring in the order in which they were added;
- * see cache.h. A key is kept as its mark, SipHash-2-4 under two random secrets
- * of the process: nothing can be computed from a mark elsewhere, another text
- * has the same one with a probability of 2^-128, and since nobody knows the
- * mark of a text, the time of a comparison tells nothing about a key.
+ * see key_cache.h. A key is kept as its mark, SipHash-2-4 under two random
+ * secrets of the process: nothing can be computed from a mark elsewhere,
+ * another text has the same one with a probability of 2^-128, and since nobody
+ * knows the mark of a text, the time of a comparison tells nothing about a key.
  */
-#include "cache.h"
+#include "key_cache.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The waiter registry of a child: its creation, threads and end. */
-#include "registry.h"
+#include "waiter_registry.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include "dispatch_queue.h"
 #include "listen.h"
 #include "state.h"
-#include "table.h"
 #include "timer.h"
 #include "updates.h"
+#include "waiter_table.h"
 #include "watch.h"
 
 /* Free memory that the allocator keeps. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of accounts; see limit.h. */
-#include "limit.h"
+/* The limits of accounts; see account_limit.h. */
+#include "account_limit.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parking state of a connection, private to park*.c. */
-#ifndef AGENT_WAIT_PARK_STATE_H
-#define AGENT_WAIT_PARK_STATE_H
+#ifndef AGENT_WAIT_PARK_PRIVATE_H
+#define AGENT_WAIT_PARK_PRIVATE_H
 
 #include "client_dispatch.h"
 #include "output.h"

@@ -4,8 +4,8 @@
  * which a revocation takes effect on every child of every host, also while
  * notifications are lost. All functions may be called by any thread.
  */
-#ifndef AGENT_AUTH_CACHE_H
-#define AGENT_AUTH_CACHE_H
+#ifndef AGENT_AUTH_KEY_CACHE_H
+#define AGENT_AUTH_KEY_CACHE_H
 
 #include <stdbool.h>
 

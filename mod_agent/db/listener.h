@@ -3,8 +3,8 @@
  * A LISTEN connection. Notifications are hints and may be lost: their receivers
  * poll after each (re)connection and at intervals.
  */
-#ifndef AGENT_DB_LISTEN_H
-#define AGENT_DB_LISTEN_H
+#ifndef AGENT_DB_LISTENER_H
+#define AGENT_DB_LISTENER_H
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: auth/cache.c core/lock.c core/child_thread.c */
+/* OBJECTS: auth/key_cache.c core/lock.c core/child_thread.c */
 /* Verified keys that a child keeps for a while. */
 #include "check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../../mod_agent/auth/cache.h"
+#include "../../mod_agent/auth/key_cache.h"
 
 typedef char text_t[AGENT_API_KEY_SIZE];
 

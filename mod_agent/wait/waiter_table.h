@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of waiters and its limits. The registry's lock is held in each
  * function but init. */
-#ifndef AGENT_WAIT_TABLE_H
-#define AGENT_WAIT_TABLE_H
+#ifndef AGENT_WAIT_WAITER_TABLE_H
+#define AGENT_WAIT_WAITER_TABLE_H
 
 #include "state.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/identity.c */
+/* OBJECTS: core/scope.c */
 /* The words of scopes. */
 #include "check.h"
 
-#include "../../mod_agent/core/identity.h"
+#include "../../mod_agent/core/scope.h"
 
 static void a_scope_and_its_word_stand_for_each_other(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of scopes; see identity.h. */
-#include "identity.h"
+/* The words of scopes; see scope.h. */
+#include "scope.h"
 
 #include <string.h>
 

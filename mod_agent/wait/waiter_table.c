@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiters by key, by epoll serial and by heartbeat, and their limits. */
-#include "table.h"
+#include "waiter_table.h"
 
 #include <apr_strings.h>
 
