@@ -27,8 +27,11 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    -- Of the first pool, and for a claim of one pool only: how many ordinary and quarantined runs it gets.
+    v_runs        bigint := greatest(least(p_limits[1], p_free[1], p_limit), 0);
+    v_retried     bigint := greatest(least(p_quarantined[1], p_limit, case when p_held[1] is not null then 0 end), 0);
     v_quarantined bigint[];
-    v_calls    tid[] := '{}';
+    v_calls       tid[] := '{}';
 begin
     if 'closed' = any (p_held) then
         perform agent.end_closed_runs(p_deployment_ids, p_pools, p_held);
@@ -49,11 +52,11 @@ begin
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
                      order by c.ready_seq
-                     limit greatest(least(p_limits[1], p_free[1], p_limit), 0)
+                     limit v_runs
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_limits[1], p_free[1], p_limit), 0))
+             limit v_runs)
             || array(
             select r.ctid
               from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs) as g (deployment_id, graph_id, min_ready_seq)
@@ -65,11 +68,11 @@ begin
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
                      order by c.ready_seq
-                     limit greatest(least(p_quarantined[1], p_limit, case when p_held[1] is not null then 0 end), 0)
+                     limit v_retried
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_quarantined[1], p_limit, case when p_held[1] is not null then 0 end), 0))
+             limit v_retried)
             || v_calls;
     end if;
     v_quarantined := array(
