@@ -173,6 +173,6 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         text = newline != NULL ? newline + 1 : end;
     }
     must(side->lease->request.refused <= AGENT_RUNNER_REQUEST_MAX_REFUSED + 1);
-    agent_runner_request_forget(&side->queue, side->lease);
+    agent_runner_request_discard(&side->queue, side->lease);
     must(agent_runner_request_find(&side->queue, has_room, NULL) == NULL);
 }

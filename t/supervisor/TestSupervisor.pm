@@ -315,7 +315,7 @@ sub create_thread {
 # objects to it; request => {...} adds fields to the request.
 sub create_run { return create_each(1, @_) }
 
-# Creates that many runs, each on a thread of its own; returns their ids.
+# Creates $count runs, each on a thread of its own; returns their ids.
 sub create_each {
     my ($count, @run) = @_;
     return create_all(map { [@run] } 1 .. $count);

@@ -61,7 +61,7 @@ subtest 'credit: runs that request it and send nothing do not delay a line of 70
     stop_supervisor($sv);
 };
 
-# With that many runners, all of them ready.
+# A supervisor with $runners runners, all of them ready.
 sub start_with_runners {
     my ($runners, %args) = @_;
     my $sv = start_supervisor(runners => $runners, %args);

@@ -169,7 +169,7 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     assert_int_equal(count_go(fixture), 1);
 }
 
-/* Adds short lines of 1 KB, with that many bytes in all. */
+/* Adds short lines of 1 KB, `bytes` in all. */
 static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
                       apr_size_t bytes)
 {
@@ -296,7 +296,7 @@ static void output_under_the_epoch_of_a_lost_claim_is_dropped(void **state)
     agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
     agent_run_end_detach(runs, lease);
     assert_null(agent_lease_find(&runs->leases, &key));
-    agent_run_end_forget(runs, key.run_id);
+    agent_run_end_discard_output(runs, key.run_id);
     assert_false(agent_batch_has_run(&runs->batches, key.run_id));
 }
 

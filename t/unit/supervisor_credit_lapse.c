@@ -43,7 +43,7 @@ static void credit_lapses_sooner_where_it_lapsed_before(void **state)
     assert_true(lines > 200);
     /* Credit that is used makes up for it. */
     for (int i = 0; i < RUNS; i++) {
-        agent_credit_forget(&runs->credits, fixture->leases[i]);
+        agent_credit_remove(&runs->credits, fixture->leases[i]);
     }
     for (int i = 0; i < RUNS; i++) {
         agent_credit_request(&runs->credits, fixture->leases[i], BIG);

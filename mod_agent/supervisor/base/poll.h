@@ -51,26 +51,26 @@ void agent_poll_close(agent_poll_t *set);
  */
 apr_status_t agent_poll_add(agent_poll_t *set, agent_poll_watch_t *watch);
 
-/* From now on the handler is called whenever one of the events is ready, or the
- * descriptor has failed; events 0: never. Adds the descriptor, unless events is
- * 0. Costs nothing when they are as before. Errors: those of agent_poll_add();
- * EBADF, ENOENT: another library has closed the descriptor. It is not waited
- * for then. */
+/* Sets the events at which the handler is called; it is also called when the
+ * descriptor has failed. events 0: never. Adds the descriptor, unless events is
+ * 0. Costs nothing when the events are as before. Errors: those of
+ * agent_poll_add(); EBADF, ENOENT: another library has closed the descriptor.
+ * It is not waited for then. */
 apr_status_t agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
                             uint32_t events);
 
 /* Removes the descriptor from the set and the watch; it may stay open. */
 void agent_poll_remove(agent_poll_t *set, agent_poll_watch_t *watch);
 
-/* Another library has this descriptor now, or -1. It may have closed the one
- * before, even if the number is the same. */
+/* Replaces the descriptor by that which another library has now, or -1. The
+ * library may have closed the earlier one, even if the number is equal. */
 void agent_poll_replace(agent_poll_watch_t *watch, int fd);
 
 /* Closes the descriptor, if there is one. */
 void agent_poll_close_watch(agent_poll_watch_t *watch);
 
-/* Waits until a descriptor is ready, or until that time, 10 s at most; reads
- * the clock and calls the handlers, but none of a watch that an earlier one has
+/* Waits until a descriptor is ready, or until `until`, 10 s at most; reads the
+ * clock and calls the handlers, but none of a watch that an earlier handler has
  * ended. */
 void agent_poll_wait(agent_poll_t *set, apr_time_t until);
 

@@ -24,8 +24,8 @@ void agent_report_write(const agent_context_t *context, agent_log_level_t level,
                         const char *id, apr_status_t rv, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
 
-/* The same, at most once a minute for each id, with the number of lines that
- * were omitted. */
+/* Writes a line at most once a minute for each id, with the number of lines
+ * that were omitted. */
 void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...) __attribute__((format(printf, 5, 6)));

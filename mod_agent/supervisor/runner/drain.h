@@ -10,16 +10,15 @@
  * drain_grace. */
 void agent_runner_drain(agent_runs_t *runs, agent_runner_t *runner);
 
-/* The same for one whose replacement is ready: its runs may take as long as
- * they do. */
+/* Drains a runner whose replacement is ready: its runs have no time limit. */
 void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner);
 
-/* The same as agent_runner_drain() for one that does not end a run, also when
- * it was replaced before; logs that. */
+/* Drains a runner that does not end a run as agent_runner_drain() does, also
+ * one that was replaced before, and logs it. */
 void agent_runner_drain_unresponsive(agent_runs_t *runs,
                                      agent_runner_t *runner);
 
-/* The same for all runners, without a time limit: agent_shutdown_t has it. */
+/* Drains all runners. agent_shutdown_t has the time limit. */
 void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs);
 
 #endif

@@ -286,7 +286,7 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
         agent_run_end_release_duplicate(runs, lease);
         return;
     }
-    agent_run_end_forget(runs, run_id);
+    agent_run_end_discard_output(runs, run_id);
     is_repeated = lose_earlier(runs, &key);
     runner = find_runner(claim->runners, result, row, ref);
     lease = agent_lease_add(&runs->leases, &key,

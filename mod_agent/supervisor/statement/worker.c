@@ -124,9 +124,9 @@ static void become_fenced(agent_worker_t *worker)
     agent_database_close(worker->output, AGENT_FAILURE_RETRY);
     agent_batch_clear(&worker->runs->batches);
     agent_release_clear(&worker->runs->releases);
-    agent_run_end_forget_all(worker->runs);
+    agent_run_end_abandon_all(worker->runs);
     for (int i = 0; i < worker->runners->pool_count; i++) {
-        agent_graphs_forget_reports(&worker->runners->pools[i].graphs);
+        agent_graphs_reset_reports(&worker->runners->pools[i].graphs);
     }
     worker->state = AGENT_WORKER_NEW;
     worker->runners->is_stopped = false;

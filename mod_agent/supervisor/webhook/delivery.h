@@ -108,14 +108,14 @@ agent_delivery_t *agent_delivery_find(agent_delivery_ring_t *ring,
                                       const char *run_id,
                                       const char *deployment_id);
 
-/* Adds it to the deliveries that are being sent. */
+/* Adds a delivery to those that are being sent. */
 void agent_delivery_add(agent_delivery_t *delivery);
 
-/* Moves it to the ended ones, with the outcome that is to be saved. */
+/* Moves a delivery to the ended ones, with the outcome that is to be saved. */
 void agent_delivery_end(agent_delivery_t *delivery,
                         const agent_webhook_response_t *response);
 
-/* Ends its transfer and closes its connection, if it has one. */
+/* Ends the transfer of a delivery and closes its connection, if it has one. */
 void agent_delivery_disconnect(agent_delivery_t *delivery);
 
 /* Free one delivery, or all of a ring. */

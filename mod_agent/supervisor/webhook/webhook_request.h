@@ -17,7 +17,7 @@ const char *agent_webhook_request_check(agent_delivery_t *delivery);
  * when libcurl fails. */
 bool agent_webhook_request_make(agent_delivery_t *delivery);
 
-/* Reads the response of a transfer that ended with that code. */
+/* Reads the response of a transfer that ended with `code`. */
 void agent_webhook_request_read(agent_webhook_response_t *response,
                                 agent_delivery_t *delivery, CURLcode code);
 

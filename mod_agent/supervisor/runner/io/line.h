@@ -5,8 +5,8 @@
 
 #include "io.h"
 
-/* Whether a line of that length (without its newline) can be handled now. True
- * also for a run that the runner does not execute. */
+/* Whether a line of `length` bytes, without its newline, can be handled now.
+ * True also for a run that the runner does not execute. */
 bool agent_runner_line_has_room(const agent_runs_t *runs,
                                 const agent_runner_t *runner,
                                 const agent_lease_key_t *key,

@@ -357,7 +357,7 @@ bool agent_graphs_have_reports(const agent_graph_table_t *table)
     return false;
 }
 
-void agent_graphs_forget_reports(const agent_graph_table_t *table)
+void agent_graphs_reset_reports(const agent_graph_table_t *table)
 {
     for (int i = 0; i < table->count; i++) {
         memset(table->graphs[i].digest, 0, sizeof(table->graphs[i].digest));

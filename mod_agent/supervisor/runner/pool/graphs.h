@@ -70,9 +70,10 @@ typedef struct agent_graph_table_t {
 void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
                        const agent_pool_config_t *config);
 
-/* Returns the number of the graph of that name; -1 if there is none. */
+/* Returns the number of the graph `name`; -1 if there is none. */
 int agent_graphs_find(const agent_graph_table_t *table, const char *name);
-/* The same of the key of a member, whose escapes count as what they mean. */
+/* Returns the number of the graph whose name is the member's key, unescaped; -1
+ * if there is none. */
 int agent_graphs_find_member(const agent_graph_table_t *table,
                              const agent_member_t *member);
 
@@ -92,20 +93,20 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
                                          const bool *has);
 
 /*
- * A runner has ended while it imported the graph; reason: why it did. The first
- * time the graph is blamed. If that was known to the runner (is_warned: it
- * imported one graph after another), the graph has failed, and later runners
- * are told not to import it: until the supervisor starts again, since nothing
- * else tells that the graph has changed. Returns whether it has failed now.
+ * Records that a runner ended while it imported the graph. The first time the
+ * graph is quarantined. If the runner knew that (is_warned: it imported one
+ * graph after another), the graph has failed, and later runners are told not to
+ * import it, until the supervisor starts again: no event tells that the graph
+ * has changed. reason: of the end. Returns whether the graph has failed now.
  */
 bool agent_graphs_blame(const agent_graph_table_t *table,
                         agent_reported_graph_t *graph, bool is_warned,
                         const char *reason);
-/* A runner is ready: no graph is blamed. */
+/* Ends the quarantine of all graphs: a runner is ready. */
 void agent_graphs_clear(const agent_graph_table_t *table);
 
 /* Returns the graphs that have failed with their errors, as a JSON object in
- * pool; NULL: none has, and none is blamed. */
+ * pool; NULL: none has, and none is quarantined. */
 const char *agent_graphs_print_failed(const agent_graph_table_t *table,
                                       apr_pool_t *pool);
 
@@ -113,9 +114,9 @@ const char *agent_graphs_print_failed(const agent_graph_table_t *table,
  */
 bool agent_graphs_have_reports(const agent_graph_table_t *table);
 
-/* Reports of runners are kept from now on even if they are the same as before:
- * the database may have been replaced by an older one. */
-void agent_graphs_forget_reports(const agent_graph_table_t *table);
+/* Lets later reports be stored even if they are equal to earlier ones: the
+ * database may have been replaced by an older one. */
+void agent_graphs_reset_reports(const agent_graph_table_t *table);
 
 /* set may be NULL. */
 void agent_graphs_release(agent_graph_set_t *set);

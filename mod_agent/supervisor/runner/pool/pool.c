@@ -165,7 +165,7 @@ void agent_pool_count_failed_start(agent_runner_pool_t *pool, const char *how)
     apr_cpystrn(pool->start_failure, how, sizeof(pool->start_failure));
 }
 
-void agent_pool_forget_failed_starts(agent_runner_pool_t *pool)
+void agent_pool_reset_failed_starts(agent_runner_pool_t *pool)
 {
     pool->failed_starts = 0;
     agent_graphs_release(pool->failing_set);

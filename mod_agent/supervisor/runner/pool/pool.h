@@ -78,7 +78,7 @@ struct agent_runner_pool_t {
     agent_graph_set_t *idle_set;
 };
 
-/* A pool in none of the lists. */
+/* Initializes a pool that is in none of the lists. */
 void agent_pool_init(agent_runner_pool_t *pool, agent_pool_lists_t *lists);
 
 /* Makes the lists, and the pools of context->config, in context->pool; *count:
@@ -86,7 +86,7 @@ void agent_pool_init(agent_runner_pool_t *pool, agent_pool_lists_t *lists);
 agent_runner_pool_t *agent_pool_make_all(int *count, agent_pool_lists_t *lists,
                                          agent_context_t *context);
 
-/* A claim is due for the set of graphs, or not. */
+/* Sets whether a claim is due for the set of graphs. */
 void agent_pool_set_due(agent_runner_pool_t *pool, agent_graph_set_t *set,
                         bool is_due);
 
@@ -94,43 +94,44 @@ void agent_pool_set_due(agent_runner_pool_t *pool, agent_graph_set_t *set,
  * configuration. */
 const char *agent_pool_account(const agent_runner_pool_t *pool);
 
-/* A claim is due for all sets of graphs that runners of the pool have. */
+/* Makes claims due for all sets of graphs that runners of the pool have. */
 void agent_pool_request_claim(agent_runner_pool_t *pool);
 
-/* The same for all pools of a deployment. deployment_id: what follows the id is
- * ignored; shorter than an id: all pools. */
+/* Makes claims due for all pools of a deployment. deployment_id: text after the
+ * id is ignored; shorter than an id: all pools. */
 void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
                            const char *deployment_id);
 
-/* A run of the deployment has ended: a claim is due for all pools of an account
- * with a limit, which may execute one more; else, if the next run of a thread
- * is ready (has_next), for those of the deployment. */
+/* Makes claims due after a run of the deployment has ended: for all pools of an
+ * account with a limit, which may execute one more; else, if the next run of a
+ * thread is ready (has_next), for those of the deployment. */
 void agent_pools_claim_after(agent_runner_pool_t *pools, int count,
                              const char *deployment_id, bool has_next);
 
-/* A runner of the pool takes no more runs, or all of them are missing. */
+/* Lists the pool as one whose runners may be missing. */
 static inline void agent_pool_miss_runner(agent_runner_pool_t *pool)
 {
     AGENT_RING_ENTER(&pool->lists->lacking, pool, agent_runner_pool_t,
                      lacking_link);
 }
 
-/* A runner has reported its graphs. */
+/* Lists the pool if reports of its runners are not stored. */
 void agent_pool_note_reports(agent_runner_pool_t *pool);
 
-/* A runner could not be started or ended too soon: the next one of its kind
- * starts after 0.1 s, doubled to 5 s. After a success it starts at once.
+/* Counts a runner that could not be started or ended too soon: the next one of
+ * its kind starts after 0.1 s, doubled to 5 s. A success ends that.
  * max_shared: 0 for ordinary runners. */
 void agent_pool_count_failure(agent_runner_pool_t *pool,
                               agent_context_t *context, int max_shared);
 void agent_pool_count_success(agent_runner_pool_t *pool, int max_shared);
 
-/* A runner has ended before it was ready and before it imported a graph; how:
- * as the log says it. One is ready, or has imported a graph. */
+/* Counts a runner that ended before it was ready and before it imported a
+ * graph; how: for the log. Ends the count, when a runner is ready or has
+ * imported a graph. */
 void agent_pool_count_failed_start(agent_runner_pool_t *pool, const char *how);
-void agent_pool_forget_failed_starts(agent_runner_pool_t *pool);
+void agent_pool_reset_failed_starts(agent_runner_pool_t *pool);
 
-/* No runner of the pool starts. */
+/* Whether no runner of the pool starts. */
 static inline bool agent_pool_is_failing(const agent_runner_pool_t *pool)
 {
     return pool->failed_starts >= AGENT_POOL_MAX_STARTS;
@@ -142,7 +143,7 @@ static inline bool agent_pool_is_idle(const agent_runner_pool_t *pool)
     return pool->idle_set != NULL;
 }
 
-/* Ends that: the runners of the pool are missing. */
+/* Lets the runners of an idle pool be started. */
 void agent_pool_wake(agent_runner_pool_t *pool, apr_time_t now);
 
 #endif

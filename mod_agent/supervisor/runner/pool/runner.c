@@ -192,7 +192,7 @@ static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
         || context->mode != AGENT_MODE_RUNNING) {
         return;
     }
-    agent_pool_forget_failed_starts(pool);
+    agent_pool_reset_failed_starts(pool);
     has_failed = agent_graphs_blame(&pool->graphs, runner->importing,
                                     runner->is_warned, runner->reason);
     agent_report_write(context, AGENT_LOG_ERR, "AGT0376", 0,

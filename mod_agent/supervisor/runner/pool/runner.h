@@ -110,7 +110,7 @@ static inline void agent_runner_touch(agent_runner_t *runner)
                      pending_link);
 }
 
-/* Its input, for a caller that appends to it. */
+/* Returns the runner's input, for a caller that appends to it. */
 static inline agent_buffer_t *agent_runner_input(agent_runner_t *runner)
 {
     agent_runner_touch(runner);
@@ -128,7 +128,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
 agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
                                   apr_uint32_t id);
 
-/* Kills it; its runs are treated as `loss` says at its end. */
+/* Kills a runner; its runs are treated as `loss` says at its end. */
 void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
 /* Kills a runner that broke the protocol, as _COUNTED; what: for the log. */
@@ -138,7 +138,7 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
 
-/* Its process has ended, or was not started; it is freed later. Once. */
+/* Marks a runner dead, once; it is freed later. */
 void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner);
 /* Frees runners that have ended. No handler of a descriptor may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);

@@ -108,7 +108,7 @@ bool agent_protocol_is_text(const agent_protocol_text_t *value, apr_size_t min,
 const char *agent_protocol_read_key(agent_line_t *line,
                                     const agent_protocol_fields_t *fields);
 
-/* The same, and its ack. */
+/* Sets the key and the ack of a line. */
 const char *agent_protocol_read_acked(agent_line_t *line,
                                       const agent_protocol_fields_t *fields);
 

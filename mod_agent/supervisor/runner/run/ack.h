@@ -9,13 +9,13 @@
 
 #include "../../lease/lease.h"
 
-/* A record of the run gets a reply. Returns NULL, or the breach of the
- * protocol, a constant: there are AGENT_ACK_MAX. The lease must have a runner.
- */
+/* Counts a record of the run that gets a reply. Returns NULL, or the breach of
+ * the protocol, a constant: AGENT_ACK_MAX are open or unread. The lease must
+ * have a runner. */
 const char *agent_ack_take(agent_lease_t *lease);
 
-/* The record with that number is committed: replies, unless the runner's side
- * of the lease has ended. */
+/* Replies to the record with the number id, which is committed, unless the
+ * runner's side of the lease has ended. */
 void agent_ack_reply(agent_lease_t *lease, apr_int64_t id);
 
 #endif

@@ -277,7 +277,7 @@ bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
     return true;
 }
 
-void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease)
+void agent_credit_remove(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     forget_line(lease);
     /* A run that is cancelled may leave lines out. */
@@ -294,7 +294,7 @@ void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease)
 {
     bool waits = lease->credit.wanted > 0 && !lease->credit.has_line;
 
-    agent_credit_forget(queue, lease);
+    agent_credit_remove(queue, lease);
     if (waits) {
         agent_credit_write_go(lease);
     }

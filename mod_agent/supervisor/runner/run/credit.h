@@ -55,15 +55,15 @@ void agent_credit_init(agent_credit_queue_t *queue,
                        agent_batch_queue_t *batches,
                        const agent_runner_table_t *runners);
 
-/* The run of a lease requests credit for that many bytes, at least 1; earlier
- * credit that it did not use lapses. A lease that is not HELD gets `go` at
- * once. Returns false on a breach of the protocol: the run waits already, or
- * has not read its last `go`. So at most one `go` of a run is unread. The lease
- * must have a runner. */
+/* Requests credit of `bytes`, at least 1, for the run of a lease; its earlier,
+ * unused credit lapses. A lease that is not HELD gets `go` at once. Returns
+ * false on a breach of the protocol: the run waits already, or has not read its
+ * last `go`. So at most one `go` of a run is unread. The lease must have a
+ * runner. */
 bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
                           apr_size_t bytes);
 
-/* Whether a line of that length (without its newline) can be added to the
+/* Whether a line of `length` bytes, without its newline, can be added to the
  * batches: the run has credit for it; or its deployment, and the run, have a
  * share for it (../../lease/backlog.h), and it is short and the run has less
  * than AGENT_BATCH_MAX_RUN uncommitted, or dedicated batches have room for
@@ -71,8 +71,8 @@ bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
 bool agent_credit_allows(const agent_credit_queue_t *queue,
                          const agent_lease_t *lease, apr_size_t length);
 
-/* Called when a line of that length (without its newline) cannot be added, and
- * its runner is not read any further: a long line waits for its turn. */
+/* Holds a line of `length` bytes, without its newline, that cannot be added:
+ * its runner is not read, and a long line waits for its turn. */
 void agent_credit_hold(agent_credit_queue_t *queue, agent_lease_t *lease,
                        apr_size_t length);
 
@@ -81,14 +81,15 @@ void agent_credit_hold(agent_credit_queue_t *queue, agent_lease_t *lease,
 void agent_credit_spend(agent_credit_queue_t *queue, agent_lease_t *lease,
                         apr_size_t bytes);
 
-/* That many bytes of the run's output were committed. */
+/* Subtracts committed bytes from the run's uncommitted output. */
 void agent_credit_save(agent_lease_t *lease, apr_size_t bytes);
 
-/* The runner's side has ended: drops the request and the credit of the lease.
+/* Removes the request and the credit of a lease whose runner's side has ended.
  * Unused credit counts as lapsed, unless the run was asked to end. */
-void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease);
+void agent_credit_remove(agent_credit_queue_t *queue, agent_lease_t *lease);
 
-/* The same for a lease that is no longer HELD; a run that waits gets `go`. */
+/* Removes the request and the credit of a lease that is no longer HELD; a run
+ * that waits gets `go`. */
 void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease);
 
 /* Bytes in dedicated batches, and those reserved there by credit. */

@@ -5,7 +5,7 @@
 
 #include "credit.h"
 
-/* Whether it waits with a line that goes into a dedicated batch. */
+/* Whether the lease waits with a line that goes into a dedicated batch. */
 bool agent_credit_needs_room(const agent_lease_t *lease);
 
 /* Whether the free bytes for a line of `bytes`, newline included, are reserved
@@ -14,25 +14,25 @@ bool agent_credit_needs_room(const agent_lease_t *lease);
 bool agent_credit_is_reserved(const agent_credit_queue_t *queue,
                               apr_size_t bytes);
 
-/* Whether dedicated batches have room for such a line. */
+/* Whether dedicated batches have room for a line of `bytes`. */
 bool agent_credit_fits(const agent_credit_queue_t *queue, apr_size_t bytes);
 
-/* The lease must wait. */
+/* Ends the wait of a lease, which must wait. */
 void agent_credit_stop_waiting(agent_lease_t *lease);
 
-/* agent_credit_step() is to be called at that time, or sooner. */
+/* Makes agent_credit_step() due at `at`, or sooner. */
 void agent_credit_expect_lapse(agent_credit_queue_t *queue, apr_time_t at);
 
-/* The time after which the lease's credit lapses begins now. */
+/* Starts the time after which the lease's credit lapses. */
 void agent_credit_start_lapse(const agent_credit_queue_t *queue,
                               agent_lease_t *lease);
 
-/* The lease must have no credit. */
+/* Grants credit of `bytes` to a lease, which must have none. */
 void agent_credit_grant(agent_credit_queue_t *queue, agent_lease_t *lease,
                         apr_size_t bytes);
 
-/* Both take the lease's credit, if it has any; one that lapses counts, unless
- * what is left of it is less than a long line. */
+/* Take the lease's credit, if it has any. A credit that lapses counts, unless
+ * the rest of it is less than a long line. */
 void agent_credit_take_back(agent_credit_queue_t *queue, agent_lease_t *lease);
 void agent_credit_lapse(agent_credit_queue_t *queue, agent_lease_t *lease);
 

@@ -19,8 +19,8 @@ void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
 
 void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease)
 {
-    agent_credit_forget(&runs->credits, lease);
-    agent_runner_request_forget(&runs->requests, lease);
+    agent_credit_remove(&runs->credits, lease);
+    agent_runner_request_discard(&runs->requests, lease);
     agent_lease_detach(&runs->leases, lease);
 }
 
@@ -147,7 +147,7 @@ void agent_run_end_time_out(agent_runs_t *runs, agent_lease_t *lease)
                        "The run exceeded its time limit and was stopped.");
 }
 
-void agent_run_end_forget(agent_runs_t *runs, const char *run_id)
+void agent_run_end_discard_output(agent_runs_t *runs, const char *run_id)
 {
     apr_array_header_t *dropped;
     apr_pool_t *pool;
@@ -166,7 +166,7 @@ void agent_run_end_forget(agent_runs_t *runs, const char *run_id)
     apr_pool_destroy(pool);
 }
 
-void agent_run_end_forget_all(agent_runs_t *runs)
+void agent_run_end_abandon_all(agent_runs_t *runs)
 {
     apr_pool_t *pool;
     apr_hash_index_t *at;

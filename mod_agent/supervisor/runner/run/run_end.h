@@ -31,11 +31,11 @@ void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
 void agent_run_end_stop(agent_runs_t *runs, agent_lease_t *lease,
                         apr_interval_time_t timeout);
 
-/* Releases the runs of a group that wait for their start line, uncounted. */
+/* Releases, uncounted, the runs of a group that wait for their start line. */
 void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group);
 
-/* The database says that the run is not leased to this worker: its runner is
- * asked to end it, and no more of its output is stored. */
+/* Ends a lease that this worker no longer has in the database: asks the runner
+ * to end the run, and stores no more of its output. */
 void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease);
 
 /* Requeues the run. counted: whether the attempt counts; reason: a constant. */
@@ -59,12 +59,12 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
 /* Ends the run as `timeout`. */
 void agent_run_end_time_out(agent_runs_t *runs, agent_lease_t *lease);
 
-/* Drops unsent output of a run that was claimed just now: it belongs to older
- * leases, or to one under the same epoch whose claim the database lost. Leases
- * whose end is dropped become GONE. */
-void agent_run_end_forget(agent_runs_t *runs, const char *run_id);
+/* Discards unsent output of a run that was claimed just now: it belongs to
+ * older leases, or to one under the same epoch whose claim the database lost.
+ * Leases whose end is discarded become GONE. */
+void agent_run_end_discard_output(agent_runs_t *runs, const char *run_id);
 
 /* Sets all leases to GONE. */
-void agent_run_end_forget_all(agent_runs_t *runs);
+void agent_run_end_abandon_all(agent_runs_t *runs);
 
 #endif

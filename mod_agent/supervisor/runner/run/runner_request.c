@@ -232,8 +232,8 @@ void agent_runner_request_release(agent_runner_request_queue_t *queue,
     }
 }
 
-void agent_runner_request_forget(agent_runner_request_queue_t *queue,
-                                 agent_lease_t *lease)
+void agent_runner_request_discard(agent_runner_request_queue_t *queue,
+                                  agent_lease_t *lease)
 {
     if (lease->group != NULL && lease->request.is_waiting) {
         stop_waiting(queue, lease);

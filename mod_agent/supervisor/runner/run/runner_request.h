@@ -41,7 +41,8 @@ void agent_runner_request_init(agent_runner_request_queue_t *queue,
                                agent_backlog_table_t *backlogs,
                                apr_pool_t *pool);
 
-/* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
+/* Sets the checkpoint from which the run starts: borrowed, 36 bytes, or NULL
+ * for none. */
 void agent_runner_request_begin(agent_lease_t *lease,
                                 const char *checkpoint_id);
 
@@ -52,8 +53,8 @@ const char *agent_runner_request_take(agent_runner_request_queue_t *queue,
                                       agent_lease_t *lease,
                                       const agent_line_t *line);
 
-/* Records of the run were committed (lease->records.saved): a request that was
- * sent after them no longer waits for them. */
+/* Lets a request that was sent after records of the run no longer wait for
+ * them: they are committed (lease->records.saved). */
 void agent_runner_request_save(agent_runner_request_queue_t *queue,
                                agent_lease_t *lease);
 
@@ -82,12 +83,12 @@ void agent_runner_request_refuse(agent_runner_request_queue_t *queue,
 void agent_runner_request_postpone(agent_runner_request_queue_t *queue,
                                    agent_lease_t *lease);
 
-/* The lease is no longer HELD: a request that waits is refused. */
+/* Refuses the request, if any, of a lease that is no longer HELD. */
 void agent_runner_request_release(agent_runner_request_queue_t *queue,
                                   agent_lease_t *lease);
 
-/* The runner's side has ended: drops the request. */
-void agent_runner_request_forget(agent_runner_request_queue_t *queue,
-                                 agent_lease_t *lease);
+/* Discards the request of a lease whose runner's side has ended. */
+void agent_runner_request_discard(agent_runner_request_queue_t *queue,
+                                  agent_lease_t *lease);
 
 #endif
