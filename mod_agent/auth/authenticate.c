@@ -91,7 +91,7 @@ static apr_status_t parse_key(agent_api_key_t *out, const char *text,
 
 /* ---- the verification ---- */
 
-/* The same for a key that does not exist and for a wrong secret. */
+/* One error for a key that does not exist and for a wrong secret. */
 static apr_status_t refuse_key(const attempt_t *attempt)
 {
     agent_attempts_add(attempt->auth->failures, attempt->address,

@@ -14,7 +14,7 @@ void agent_binding_set(request_rec *r, const agent_identity_t *identity);
 /*
  * Returns the identity bound to the request; NULL: none. Subrequests and
  * internal redirects have that of their request, if they are in a location of
- * the same configuration: in any other one httpd authenticates them again.
+ * the same configuration: in any other one, httpd authenticates them again.
  */
 const agent_identity_t *agent_binding_get(const request_rec *r);
 

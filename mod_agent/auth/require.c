@@ -294,7 +294,7 @@ static int omit_challenge(request_rec *r, const char *auth_type)
     return OK;
 }
 
-/* The same answer for all handlers, also those of other modules. */
+/* One response for all handlers, also those of other modules. */
 static void explain_scope(request_rec *r)
 {
     agent_error_t *err;

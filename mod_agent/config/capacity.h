@@ -25,8 +25,8 @@ int agent_capacity_body_waiters(const agent_server_config_t *config);
 int agent_capacity_waiters_per_address(const agent_server_config_t *config,
                                        int slots);
 
-/* Returns how many children serve requests: those of old generations are
- * others. */
+/* Returns how many children serve requests, not counting those of old
+ * generations. */
 int agent_capacity_children(void);
 
 /* Returns how many database connections a child may open with a pool of `size`:

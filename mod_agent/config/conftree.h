@@ -16,16 +16,17 @@
  */
 const char *agent_conftree_find(const char *name);
 
-/* Whether the arguments of a directive are that word in any case, which may be
- * in quotes. */
+/* Whether the arguments of a directive are `word`, in any case and perhaps in
+ * quotes. */
 bool agent_conftree_is_word(const char *args, const char *word);
 
-/* Whether a directive whose only argument, which may be in quotes, is that word
- * in any case is in any section. */
+/* Whether any section has the directive `name` with `word` as its only
+ * argument, in any case and perhaps in quotes. */
 bool agent_conftree_has_word(const char *name, const char *word);
 
-/* The same in the virtual host of a directive, or in the main server outside of
- * virtual hosts, whose sections they inherit. */
+/* Whether a directive as of agent_conftree_has_word() is in the virtual host of
+ * `directive`, or in the main server outside of virtual hosts, whose sections
+ * they inherit. */
 bool agent_conftree_host_has_word(const ap_directive_t *directive,
                                   const char *name, const char *word);
 

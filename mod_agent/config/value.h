@@ -17,7 +17,7 @@
 typedef struct agent_size_range_t {
     apr_int64_t low;
     apr_int64_t high;
-    /* The same limits for the error message, with K, M or G. */
+    /* Both limits for the error message, with K, M or G. */
     const char *low_text;
     const char *high_text;
     /* 0 is valid too. */

@@ -16,8 +16,8 @@
  * meaning. */
 apr_time_t agent_clock_now(void);
 
-/* The same of CLOCK_BOOTTIME, which goes on while the host is suspended: for
- * ends that must not be put off by that, those of API keys. */
+/* Returns the microseconds of CLOCK_BOOTTIME, which also runs while the host is
+ * suspended: for expiry times, which must not be delayed by suspend. */
 apr_time_t agent_clock_boot_now(void);
 
 /* Returns a descriptor that can be read from the time of

@@ -40,7 +40,8 @@ apr_status_t agent_error_set(agent_error_t **err, agent_error_id_t id,
                              const char *detail, const char *cause,
                              apr_pool_t *pool);
 
-/* The same with a printf-style detail and no cause. */
+/* Creates an error as agent_error_set(), with a printf-style detail and no
+ * cause. */
 apr_status_t agent_error_setf(agent_error_t **err, agent_error_id_t id,
                               apr_pool_t *pool, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -50,8 +50,9 @@ bool agent_limit_find(agent_limit_name_t *out, const char *word);
 apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
                                 apr_int64_t value, apr_pool_t *pool);
 
-/* The same from the body that functions of the schema return with
- * limit_exceeded: the word and the value. INTERNAL for any other text. */
+/* Sets the error of agent_limit_refuse() from the body that functions of the
+ * schema return with limit_exceeded: the word and the value. INTERNAL for any
+ * other text. */
 apr_status_t agent_limit_refuse_text(agent_error_t **err, const char *text,
                                      apr_pool_t *pool);
 

@@ -52,7 +52,8 @@ bool agent_raw_member_begin(agent_member_t *member, const char **at);
  * first call, and becomes the byte after the value. False at the end. */
 bool agent_raw_member_next(agent_member_t *member, const char **at);
 
-/* The same for the next element of an array. */
+/* Finds the next element of an array. *at: as of agent_raw_member_next(). False
+ * at the end. */
 bool agent_raw_element_next(agent_raw_t *element, const char **at);
 
 /* Returns the first byte of the value of a member, without walking over it; ""

@@ -148,7 +148,7 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The same byte eight times. */
+/* A word of eight equal bytes. */
 #define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Not 0 if one of eight bytes is less than limit, which is at most 0x80. Exact
@@ -158,7 +158,7 @@ static apr_uint64_t has_less(apr_uint64_t bytes, unsigned limit)
     return (bytes - EIGHT(limit)) & ~bytes & EIGHT(0x80);
 }
 
-/* Skips plain bytes, eight at a time while that many are left. */
+/* Skips plain bytes, eight at a time while at least eight are left. */
 static const unsigned char *skip_plain(const unsigned char *at,
                                        const unsigned char *end)
 {

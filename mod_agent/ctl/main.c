@@ -59,7 +59,7 @@ static const ctl_command_t commands[] = {
      "Checks that the database belongs to that region.", ctl_region_options,
      ctl_region_check},
     {"invite list", NULL,
-     "Lists the invitations, also those that are not valid any longer.",
+     "Lists the invitations, also those that are no longer valid.",
      ctl_invitation_options, ctl_invite_list},
     {"invite revoke", "INVITATION",
      "Revokes the invitation with that id, or that invitation.",

@@ -12,7 +12,7 @@
 #include "../core/version.h"
 #include "output.h"
 
-/* The name and the value of an option take that many columns. */
+/* Columns for the name and the value of an option. */
 #define NAME_COLUMNS 24
 
 static void print_usage(FILE *stream, const ctl_command_t *command)
@@ -32,7 +32,7 @@ static void print_commands(FILE *stream, const ctl_command_t *commands)
           stream);
 }
 
-/* The lines of text, all but the first one after that many blanks. */
+/* Prints the lines of text, all but the first one after `blanks`. */
 static void print_lines(FILE *stream, const char *text, int blanks)
 {
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {

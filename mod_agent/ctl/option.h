@@ -33,7 +33,7 @@ typedef enum ctl_text_t {
     CTL_TEXTS
 } ctl_text_t;
 
-/* The same for one without a value. */
+/* An option without a value. */
 typedef enum ctl_flag_t {
     CTL_IGNORE_AUTH,
     CTL_JSON,

@@ -36,8 +36,8 @@ static void print_ports(const ctl_build_t *build)
 }
 
 /* Returns the arguments of a domain, which the library admits on all ports and
- * AgentWebhookOrigin on one; "" after a warning, or where a line of that length
- * has no room. */
+ * AgentWebhookOrigin on one; "" after a warning, or where the line would be
+ * too long. */
 static const char *print_origin(const ctl_build_t *build, json_object *text,
                                 bool is_https, size_t length)
 {

@@ -48,7 +48,7 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  apr_pool_t *pool);
 
 /*
- * The same for a function that returns (code, body); see agent_db_read_code():
+ * Calls a function that returns (code, body), see agent_db_read_code():
  * APR_SUCCESS for `ok`, APR_EAGAIN for `waiting`, else the error.
  */
 apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
@@ -57,9 +57,9 @@ apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
                                 apr_pool_t *pool);
 
 /*
- * The same for a function with a third column, whose text is stored in *extra
- * (or NULL), such as the ids of other threads and runs that the function has
- * changed. extra NULL: it is not needed.
+ * Calls a function that returns (code, body, extra). *extra: the text of the
+ * third column, or NULL, such as the ids of other threads and runs that the
+ * function has changed. extra NULL: it is not needed.
  */
 apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                       agent_db_pool_t *connections,

@@ -75,8 +75,8 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* The same, and waits until it is connected: for agent_db_query(). Errors:
- * UNAVAILABLE. */
+/* Connects, and returns when the connection can be used by agent_db_query().
+ * Errors: UNAVAILABLE. */
 apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
                            const char *application_name,
                            const agent_db_settings_t *settings,
@@ -143,8 +143,8 @@ void agent_db_close(agent_db_t *db);
 const char *agent_db_array(const char *const *texts, apr_size_t count,
                            apr_pool_t *pool);
 
-/* The same for a NULL-terminated array of texts; NULL, which is SQL null, for
- * NULL. */
+/* Returns the literal of a NULL-terminated array of texts; of NULL returns
+ * NULL, which is SQL null. */
 const char *agent_db_text_array(const char *const *texts, apr_pool_t *pool);
 
 #endif

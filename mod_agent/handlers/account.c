@@ -48,7 +48,7 @@ static apr_status_t read_token(const char **token, agent_call_t *call)
     return agent_account_check_token(*token, &call->err, call->pool);
 }
 
-/* The same; NULL: the client has chosen none. */
+/* The deletion token that the client has chosen; NULL: none. */
 static apr_status_t read_chosen_token(const char **token, agent_call_t *call)
 {
     return apr_table_get(call->r->headers_in, "x-deletion-token") != NULL
@@ -78,7 +78,7 @@ int agent_handle_account_delete(agent_call_t *call)
     return agent_response_json(call, HTTP_ACCEPTED, body);
 }
 
-/* No key of the account is valid any longer. */
+/* All keys of the account are now invalid. */
 int agent_handle_deletion_get(agent_call_t *call)
 {
     const char *token = NULL;

@@ -17,9 +17,10 @@
 apr_status_t agent_creation_make(const char **body, agent_call_t *call);
 
 /*
- * The same for a request that is about to wait for the run: refused before the
- * run is created if it could not wait. Also sets Location, from which the
- * client reconnects: the path of the run with suffix, `/join` for example.
+ * Creates a run as agent_creation_make(), for a request that then waits for it;
+ * if it could not wait, it is refused before the run is created. Also sets
+ * Location, from which the client reconnects: the path of the run with suffix,
+ * `/join` for example.
  */
 apr_status_t agent_creation_make_awaited(agent_call_t *call,
                                          const char *suffix);

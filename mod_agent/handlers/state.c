@@ -49,7 +49,8 @@ static apr_status_t read_deep_state(agent_page_t *page, agent_call_t *call,
                                        pool);
 }
 
-/* The same with the states of subgraphs, which request asks for. */
+/* Responds with the state and those of its subgraphs, which request asks for.
+ */
 static int send_deep_state(agent_call_t *call, const char *checkpoint_id,
                            const char *request)
 {

@@ -27,10 +27,10 @@ const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool);
 /* Logs call->err; for responses that have begun. */
 void agent_problem_log(const agent_call_t *call);
 
-/* The same for a hook before the handler: logs the error and returns its
- * status, with which httpd ends the request; server_error.h has the body. Of a
- * 401 the caller sets the challenge. err lives as long as r->pool. child may be
- * NULL for errors below 500. */
+/* Refuses a request in a hook before the handler: logs the error and returns
+ * its status, with which httpd ends the request; server_error.h has the body.
+ * The caller sets the challenge of a 401. err lives as long as r->pool. child
+ * may be NULL for errors below 500. */
 int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err);
 

@@ -15,8 +15,8 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
  * metadata with 576 bytes each, and more. */
 #define AGENT_SMALL_BODY_BYTES 65536
 
-/* The same for a body of at most AGENT_SMALL_BODY_BYTES: of a search, for
- * example. Also TOO_LARGE. */
+/* Reads a body as agent_request_body(), of at most AGENT_SMALL_BODY_BYTES: that
+ * of a search, for example. One more error: TOO_LARGE. */
 apr_status_t agent_request_small_body(agent_raw_t *value, agent_call_t *call);
 
 /* Limit of parameters in a query string. SDKs send at most two dozen, when they

@@ -11,8 +11,8 @@
 int agent_response_json(agent_call_t *call, int status, const char *body)
     __attribute__((warn_unused_result));
 
-/* The same for a body that the caller frees after the call: output that the
- * socket does not accept at once is copied. */
+/* Sends JSON text as agent_response_json(), but copies output that the socket
+ * does not accept at once: the caller frees the text after the call. */
 int agent_response_json_transient(agent_call_t *call, int status,
                                   const char *body)
     __attribute__((warn_unused_result));
@@ -59,7 +59,8 @@ apr_status_t agent_response_begin(agent_call_t *call, const char *type);
  * client has disconnected. */
 apr_status_t agent_response_write(agent_call_t *call, const char *text);
 
-/* The same for a NULL-terminated list of texts. */
+/* Sends and flushes a NULL-terminated list of texts, as
+ * agent_response_write(). */
 apr_status_t agent_response_write_parts(agent_call_t *call,
                                         const char *const *parts);
 

@@ -27,12 +27,13 @@ apr_status_t agent_unread_start(int slots, bool (*is_child_ending)(void),
 /* Before the response: the body, or its rest, stays unread. */
 void agent_unread_leave(request_rec *r);
 
-/* A Require denies the request, and another one may admit it: unless that is
- * so, httpd sends its response without reading the body. Does what is said
- * above for HTTP/2, and nothing for HTTP/1.1. */
+/* Called when a Require denies the request. Unless another Require admits it,
+ * httpd responds without reading the body; over HTTP/2 that is then read and
+ * discarded. No effect over HTTP/1.1. */
 void agent_unread_deny(request_rec *r);
 
-/* Another one has admitted it: its handler decides about the body. */
+/* Called when another Require has admitted the request: its handler decides
+ * about the body. */
 void agent_unread_admit(request_rec *r);
 
 #endif

@@ -84,8 +84,8 @@ typedef struct agent_account_key_change_t {
     const char *old_id;
 } agent_account_key_change_t;
 
-/* The same for a key that takes the place of another one of the account, with
- * the lifetime that this got when it was created, also the second time. Errors:
+/* Rotates a key of the account. The new key gets the original lifetime of the
+ * old one, on every rotation. *body: as of agent_account_create_key(). Errors:
  * KEY_NOT_FOUND, KEY_REVOKED. */
 apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
                                       const agent_account_key_change_t *change,

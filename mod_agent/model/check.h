@@ -79,7 +79,7 @@ apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_check_path_t *path);
 
-/* The same of 64 KB and 256 members, which libraries copy for each event. */
+/* Accepts an object of at most 64 KB and 256 members, a copy for each event. */
 apr_status_t agent_check_configurable(const agent_check_t *check,
                                       agent_raw_t value,
                                       const agent_check_path_t *path);
@@ -142,8 +142,8 @@ apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
                                   const agent_check_path_t *path);
 
-/* The same for metadata that others are to contain; their arrays have at most
- * 64 elements together. */
+/* Accepts metadata as agent_check_metadata(), for a search of records that
+ * contain it; its arrays have at most 64 elements together. */
 apr_status_t agent_check_filter(const agent_check_t *check, agent_raw_t value,
                                 const agent_check_path_t *path);
 

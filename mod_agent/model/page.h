@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page of records, or one that may be as large. */
+/* A page of records, or one large record. */
 #ifndef AGENT_MODEL_PAGE_H
 #define AGENT_MODEL_PAGE_H
 

@@ -81,10 +81,10 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               agent_error_t **err, apr_pool_t *pool);
 
 /*
- * Cancels runs of the thread ref->thread_id in one transaction, newest first if
- * run_ids are. *count: their number; set to the number of those that were
- * taken, at least 1, or less than all because of the lengths of their requests.
- * Error: RUN_NOT_FOUND if none of all exists.
+ * Cancels runs of the thread ref->thread_id in one transaction, in the order of
+ * run_ids. *count: in, the number of ids; out, the number of ids processed, at
+ * least 1, fewer if the requests of their runs are large. Error: RUN_NOT_FOUND
+ * if no run of the list exists.
  */
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,

@@ -46,8 +46,9 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               const char *before, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* The same on a new thread with the id creation->ref.thread_id; strategy is not
- * read. Errors: ASSISTANT_NOT_FOUND, IDEMPOTENCY. */
+/* Creates a run on a new thread with the id creation->ref.thread_id. *body: as
+ * of agent_run_create(); strategy is not read. Errors: ASSISTANT_NOT_FOUND,
+ * IDEMPOTENCY. */
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);

@@ -25,9 +25,9 @@ apr_status_t agent_served_deployment_declare(
     const char **id, agent_served_deployments_t *table, agent_db_pool_t *db,
     const char *deployment, agent_error_t **err, apr_pool_t *pool);
 
-/* The same on a connection and without a table, before there are children: only
- * whether the deployment can be served. Errors: those
- * above, and those of agent_db_query(). */
+/* Checks on a connection whether the deployment can be served, before there are
+ * children and a table. Errors: those of agent_served_deployment_declare() and
+ * of agent_db_query(). */
 apr_status_t agent_served_deployment_declare_on(agent_db_t *db,
                                                 const char *deployment,
                                                 agent_error_t **err,

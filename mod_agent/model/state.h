@@ -49,7 +49,7 @@ apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
                                 const char *request, agent_error_t **err,
                                 apr_pool_t *pool);
 
-/* The same for a new thread; request: of POST /threads, with supersteps;
+/* Creates a thread with states. request: of POST /threads, with supersteps;
  * if_exists: as in thread.h. *changed NULL: the thread exists, *body is its
  * record. The call's response is the record of the thread. Errors:
  * THREAD_EXISTS, NO_GRAPH, GRAPH_NOT_FOUND. */

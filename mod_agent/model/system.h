@@ -10,9 +10,9 @@
 apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
                                apr_pool_t *pool);
 
-/* The same on a new connection, *db, which the caller must close with
- * agent_db_close() whatever is returned. Errors: UNAVAILABLE, and those of
- * agent_db_query(). */
+/* Opens a connection, *db, and executes the statement of agent_system_ping() on
+ * it. The caller must close it with agent_db_close() whatever is returned.
+ * Errors: UNAVAILABLE, and those of agent_db_query(). */
 apr_status_t agent_system_open(agent_db_t **db, const char *conninfo,
                                const agent_db_settings_t *settings,
                                agent_error_t **err, apr_pool_t *pool);

@@ -80,7 +80,8 @@ apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     const char *request, agent_error_t **err,
                                     apr_pool_t *pool);
 
-/* The same with the states of subgraphs, which request has asked for.
+/* Returns the state as agent_thread_get_state(), with those of its subgraphs,
+ * which request has asked for.
  * max_bytes: as in page.h. */
 apr_status_t agent_thread_get_deep_state(
     agent_page_t *page, agent_db_pool_t *db, const agent_run_ref_t *ref,

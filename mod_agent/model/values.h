@@ -15,7 +15,7 @@
 
 /* Values of this length are in the text. */
 #define AGENT_VALUES_BYTES 262144
-/* The same as a parameter of a statement. */
+/* AGENT_VALUES_BYTES as a parameter of a statement. */
 #define AGENT_VALUES_LIMIT APR_STRINGIFY(AGENT_VALUES_BYTES)
 
 /* A control character, which JSON text cannot contain. */

@@ -46,7 +46,8 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
     __attribute__((warn_unused_result));
 
 /*
- * The same in turns of a request that waits already: the first one, for reason.
+ * Sends the body in turns of a request that already waits. This is the first
+ * turn, for reason.
  * *out: for agent_large_values_take_turn() in the others. ref: the thread; its
  * texts are in call->pool. body and cursor, which end with this turn, are
  * copied. begun: the headers were sent.

@@ -2,7 +2,7 @@
 /*
  * The API keys with which waiting requests were admitted. A thread asks the
  * database, in one statement for all whose last check is too old, which ones
- * are not valid any longer, and wakes their requests with
+ * are no longer valid, and wakes their requests with
  * AGENT_REASON_KEY_ENDED. A statement may wait for the connection pool and the
  * database for seconds: another thread ends the keys that expire. Both wait for
  * their next time only while a request with a key waits.

@@ -34,7 +34,7 @@ typedef struct agent_waiter_limits_t {
     int parked;
     int blocked;
     int deployments;
-    /* The same for one client address; 0 = unlimited. */
+    /* Waiters of one client address; 0 = unlimited. */
     int parked_per_address;
     int blocked_per_address;
     agent_waiter_threads_t threads;

@@ -44,9 +44,9 @@ void agent_output_own(const agent_output_t *output, const char *deployment);
  * next brigade. */
 void agent_output_hold(agent_output_t *output, bool holds);
 
-/* The response's text takes so much memory until its last byte was sent, or its
- * request ends: it counts in the budget instead of the held data, if it is
- * more. 0: it has ended. */
+/* Charges the budget the larger of `bytes`, the text of the response, and the
+ * buffered data, until the response is sent or its request ends. 0: it is sent.
+ */
 void agent_output_keep(agent_output_t *output, apr_size_t bytes);
 
 /*

@@ -26,7 +26,7 @@ typedef enum agent_wake_reason_t {
      * tell these apart before a write. Hides no KEY_ENDED and no STOPPING: they
      * follow. */
     AGENT_REASON_HALF_CLOSED,
-    /* The request's API key is not valid any longer. */
+    /* The request's API key is no longer valid. */
     AGENT_REASON_KEY_ENDED,
     /* The child stops: the client must be made to reconnect. */
     AGENT_REASON_STOPPING,

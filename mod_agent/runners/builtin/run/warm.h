@@ -49,8 +49,8 @@ void runner_warm_keep(runner_warm_t *warm, runner_run_t *run, apr_time_t now);
 bool runner_warm_take(runner_warm_t *warm, runner_run_t *run,
                       const char *checkpoint_id);
 
-/* Drops states until they take at most that many bytes, and those that were
- * kept too long. Returns the bytes that were dropped. */
+/* Drops states until they take at most bytes_max bytes, and those that
+ * were kept too long. Returns the bytes that were dropped. */
 size_t runner_warm_trim(runner_warm_t *warm, size_t bytes_max, apr_time_t now);
 
 #endif
