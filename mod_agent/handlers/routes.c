@@ -20,8 +20,8 @@
     {                                                                          \
         method, path, handle, AGENT_SCOPE_NONE, false, false                   \
     }
-/* A route about an account, which needs no key: it has none yet, or none any
- * longer. */
+/* A route about an account, which needs no key: the account does not have one
+ * yet, or no longer. */
 #define KEYLESS(method, path, handle)                                          \
     {                                                                          \
         method, path, handle, AGENT_SCOPE_NONE, false, true                    \

@@ -294,7 +294,7 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
 }
 
 /* Finishes the pending requests of a call without a reply. A report is not
- * waited for any longer: another one only adds the marks again. */
+ * waited for: another one only adds the marks again. */
 static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
 {
     if (flight->call.kind == RLR_STORE_REPORT) {

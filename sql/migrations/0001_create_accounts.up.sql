@@ -385,7 +385,7 @@ create table agent.graphs (
 );
 comment on table agent.graphs is
     'What runners reported about the graphs of a deployment when they started (`ready` of the runner protocol). '
-    'A graph that no configuration has any longer keeps its row.';
+    'A graph that no configuration has now keeps its row.';
 comment on column agent.graphs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.graphs.graph_id is 'Name of the graph, unique within the deployment.';
 comment on column agent.graphs.description is 'Free text or null.';
@@ -421,7 +421,7 @@ create table agent.assistants (
 );
 comment on table agent.assistants is
     'A graph with its settings: those of its current version. The system assistant of a graph is created when a '
-    'supervisor that executes the graph starts, and stays when no configuration has the graph any longer: searches '
+    'supervisor that executes the graph starts, and stays when no configuration has the graph: searches '
     'leave it out.';
 comment on column agent.assistants.deployment_id is 'The deployment that owns the row.';
 comment on column agent.assistants.assistant_id is 'Identifier; UUIDv5 of the graph name for system assistants.';

@@ -64,7 +64,7 @@ subtest 'account deletion: keys and runs end at once, and the record can be read
     $token = $answer->{json}{token};
     like $token, qr/\Adel1_[0-9A-Za-z]{43}\z/, 'DELETE /v1/account: the response has a deletion token';
     is count_rows($shop, 'run_queue'), 0, 'no run is left in the queue';
-    ok wait_for('the key to be refused', sub { ask($key, 'GET', "/threads/$thread")->{status} == 401 }), 'the key is not valid any longer';
+    ok wait_for('the key to be refused', sub { ask($key, 'GET', "/threads/$thread")->{status} == 401 }), 'the key is no longer valid';
     is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json}{status}, 'deleting', 'the record';
     is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => "${token}x")->{status}, 404, 'another text';
     for my $wrong (undef, 'x' x 31, 'x' x 129, "$token, $token") {

@@ -271,7 +271,7 @@ subtest 'removed graph: its assistant is not found but stays readable as its thr
     for my $id ('gone', $run->{assistant_id}, $made) {
         my $refused = $to->post("/threads/$run->{thread_id}/runs", { assistant_id => $id, input => {} });
         is "$refused->{status} $refused->{json}{code}", '404 graph_not_found', "removed graph: a run of $id is refused";
-        is $refused->{json}{detail}, qq(No assistant found for "$id": no host serves its graph "gone" any longer.),
+        is $refused->{json}{detail}, qq(No assistant found for "$id": no host serves its graph "gone" now.),
             "removed graph: the detail names $id and the graph";
     }
     $after->stop;

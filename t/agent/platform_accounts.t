@@ -164,7 +164,7 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
     is outcome(ask('POST', '/v1/account/keys', $key, { name => 'x', deployment => 'none' })), '404 deployment_not_found', 'POST /v1/account/keys: an unknown deployment';
     my $rotated = ask('POST', "/v1/account/keys/$made->{json}{key_id}/rotate", $key, { overlap_sec => 0 });
     is $rotated->{json}{user_id}, 'ann', 'POST .../rotate: the new key is of the same user';
-    is outcome(ask('POST', "/v1/account/keys/$made->{json}{key_id}/rotate", $key, {})), '409 key_revoked', 'POST .../rotate: the old one is not valid any longer';
+    is outcome(ask('POST', "/v1/account/keys/$made->{json}{key_id}/rotate", $key, {})), '409 key_revoked', 'POST .../rotate: the old one is no longer valid';
     my ($listed) = grep { $_->{key_id} eq $rotated->{json}{key_id} } @{ ask('GET', '/v1/account/keys', $key)->{json} };
     ok $listed && !exists $listed->{key}, 'GET /v1/account/keys: no key is shown again';
     my (@ids, $next);

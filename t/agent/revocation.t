@@ -69,7 +69,7 @@ sub open_all {
     return map { open_path($_, $key) } "/threads/$run->{thread_id}/stream", map { run_path($run) . "/$_" } qw(stream join);
 }
 
-# Each ends with the error of a key that is not valid any longer.
+# Each ends with the error of a key that is no longer valid.
 sub check_ended {
     my ($what, @all) = @_;
     for my $open (@all) {
@@ -82,8 +82,8 @@ sub check_ended {
         else {
             my @events = read_events($answer->{body});
             is $events[-1]{event}, 'error', "$what: the last event of the $name is an error";
-            is $events[-1]{data}{error}, 'unknown_key', "$what: it says that the key is not valid any longer";
-            like $events[-1]{data}{message}, qr/not valid any longer/, "$what: also as a sentence";
+            is $events[-1]{data}{error}, 'unknown_key', "$what: it says that the key is no longer valid";
+            like $events[-1]{data}{message}, qr/no longer valid/, "$what: also as a sentence";
         }
     }
     return;

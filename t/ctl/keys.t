@@ -148,7 +148,7 @@ refused(2, qr/--overlap: expected a number from 0 with s, min, h or d/, 'key rot
 my ($last) = records('key', 'rotate', $next, '--overlap', '0s');
 is $last->{user_id}, 'ann', 'key rotate: the new key is of the same user';
 is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$last->{key_id}'"), sha256_hex(($last->{key} =~ $KEY)[1]), 'key rotate: its secret is the one that is printed';
-refused(1, qr/\(key_revoked\)/, 'key rotate: a key that is not valid any longer', 'key', 'rotate', $next);
+refused(1, qr/\(key_revoked\)/, 'key rotate: a key that is no longer valid', 'key', 'rotate', $next);
 sql("update agent.api_keys set created_at = now() - interval '2 h', expires_at = now() - interval '1 h' where key_id = '$last->{key_id}'");
 like output_of('key', 'list', $account), qr/^$last->{key_id}  personal    expired/m, 'key list: a key that has expired, before a sweep revokes it';
 is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action <> 'deployment.open'"), 'operator operator', 'the audit log has the role that logged in';

@@ -27,6 +27,7 @@ my @PHRASES = (
     [ qr/\bdeeds?\b/i,                  'action' ],
     [ qr/\bmeanwhile\b/i,               'at the same time, during this' ],
     [ qr/\bany more\b/i,                'no longer' ],
+    [ qr/\bany longer\b/i,            'no longer' ],
     [ qr/\bseen to\b/i,                 'handled, done' ],
     [ qr/\bwhoever\b/i,                 'the noun: client, caller, worker' ],
     [ qr/\bvisible ASCII\b/i,           'printable ASCII characters' ],

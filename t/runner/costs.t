@@ -384,7 +384,7 @@ subtest 'many runs with large replies at once' => sub {
 
 my $MANY = 15;
 
-# Executes that many runs in a runner of 420 MB, with small ones after the first four.
+# Executes $count runs in a runner of 420 MB, with small ones after the first four.
 sub is_bounded_together {
     my ($count, $title, $most, %fields) = @_;
     return subtest "$count runs: $title" => sub {

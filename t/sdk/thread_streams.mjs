@@ -4,7 +4,7 @@ import { connect, connectCut, kinds, newThread, ofKind, say, scenario } from './
 
 const client = connect();
 
-// Reads the stream of a thread until that many runs have ended.
+// Reads the stream of a thread until `runs` runs have ended.
 function follow(threadId, runs, { from = client, ...options } = {}) {
     const abort = new AbortController();
     const stream = from.threads.joinStream(threadId, { signal: abort.signal, ...options });

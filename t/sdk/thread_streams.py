@@ -7,7 +7,7 @@ from tap import collect, connect, connect_cut, kinds, new_thread, of_kind, say, 
 
 
 async def follow(client, thread_id, runs, **options):
-    """Reads the stream of a thread until that many runs have ended."""
+    """Reads the stream of a thread until `runs` runs have ended."""
     parts = []
     stream = await client.threads.join_stream(thread_id, **options)
     async for part in stream:

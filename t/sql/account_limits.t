@@ -306,7 +306,7 @@ subtest 'runs with a webhook are refused while the account has as many deliverie
     $session->query('update agent.webhook_outbox set due_at = agent.now()');
     ($second) = grep { $_->[0] eq $shop->deployment } $shop->claim_webhooks($worker);
     $shop->save_webhooks($worker, AgentSQL::Outbox::result($second, 'refused'));
-    count_is($account, webhooks => 0, 'one that is given up is not delivered any longer');
+    count_is($account, webhooks => 0, 'one that is given up is no longer delivered');
     $shop->save_webhooks($worker, AgentSQL::Outbox::result($second, 'delivered'));
     count_is($account, webhooks => 0, 'whatever a late worker reports');
     is +($shop->try_batch(@hook))[0], 'ok';

@@ -163,7 +163,7 @@ subtest 'the use of a key is recorded once an hour' => sub {
     $_->query("set timezone = 'UTC'") for $owner, $session;
 };
 
-subtest 'the keys of requests that wait: those that are not valid any longer' => sub {
+subtest 'the keys of requests that wait: those that are no longer valid' => sub {
     my ($open, $closed) = (account(), account());
     my %key = (
         valid   => key(),

@@ -312,7 +312,7 @@ subtest 'search_assistants and count_assistants leave out system assistants of g
     is $found->(), 'agent mine', "a client's of the same graph is not";
     my $thread = $play->thread;
     my ($code, $body) = $play->try_run($thread, assistant => $own, graph => undef, graphs => ['agent']);
-    is_deeply [ $code, $body ], [ 'graph_not_found', qq(No assistant found for "$own": no host serves its graph "shop" any longer.) ],
+    is_deeply [ $code, $body ], [ 'graph_not_found', qq(No assistant found for "$own": no host serves its graph "shop" now.) ],
         'a run of an assistant whose graph is not served is refused';
     like +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => ['agent']))[1],
         qr/^No assistant found for "shop": no host serves/, 'as one of the graph';

@@ -139,7 +139,7 @@ subtest 'a thread with more unused blobs than one sweep deletes waits after othe
 
 my $play = AgentSQL::Play->new($session);
 
-# A final run with that many events.
+# A final run with $count events.
 sub run_with_events {
     my ($in, $count) = @_;
     my $run = $play->run($in);

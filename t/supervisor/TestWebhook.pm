@@ -45,7 +45,7 @@ sub behaviour {
     };
 }
 
-# Columns of the webhook of a run; empty when it has none any longer.
+# Columns of the webhook of a run; empty when it has none.
 sub outbox {
     my ($run, $columns) = @_;
     return join ' ', poll("select $columns from agent.webhook_outbox where run_id = '$run'");

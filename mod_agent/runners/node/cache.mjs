@@ -20,7 +20,7 @@ function drop(thread) {
     return entry;
 }
 
-// The values of a thread, which are not kept any longer.
+// The values of a thread, which are no longer kept.
 export function takeCached(thread) {
     return drop(thread)?.values ?? new Map();
 }

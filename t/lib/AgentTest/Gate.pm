@@ -37,7 +37,7 @@ sub graph {
         . "AgentTool gate POST $url $self->{schema} \"A gate\"\n</AgentGraph>\n";
 }
 
-# Waits until that many calls are unanswered.
+# Waits until $count calls are unanswered.
 sub wait_calls {
     my ($self, $count) = @_;
     my $calls = $self->{calls};

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which of some API keys are not valid any longer, one statement for all requests that wait: these end then.
+-- Which of some API keys are no longer valid, one statement for all requests that wait: these end then.
 -- Returns: a row for each key that does not exist, has expired or was revoked, or whose account is closed.
 -- Bound:   the keys that are asked for. Held by `from unnest(p_key_ids)`.
 -- Locks:   none.
@@ -21,4 +21,4 @@ as $function$
                and a.closed_at is null)
 $function$;
 
-comment on function agent.read_ended_keys(text[]) is 'Which of some API keys are not valid any longer.';
+comment on function agent.read_ended_keys(text[]) is 'Which of some API keys are no longer valid.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A page of the API keys of an account, also those that are not valid any longer, in the order of their ids. p_after:
+-- A page of the API keys of an account, also those that are no longer valid, in the order of their ids. p_after:
 -- the last id of the page before; null for the first page. p_region: the region of the account.
 -- Returns: an array of records; next: p_after of the next page, null after one that is not full.
 -- Bound:   1,000 records. Held by `limit least(p_limit, 1000)`.

@@ -16,7 +16,7 @@ as $function$
 begin
     -- Clients know both by how they begin.
     select 'graph_not_found',
-           format('No assistant found for "%s": no host serves its graph "%s" any longer.',
+           format('No assistant found for "%s": no host serves its graph "%s" now.',
                   coalesce(p_graph_id, p_assistant_id::text), a.graph_id)
       into code, body
       from agent.assistants a

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Closes an account, so that no key and no deployment of it is valid any longer, and has agent.sweep_accounts delete
+-- Closes an account, so that its keys and deployments are no longer valid, and has agent.sweep_accounts delete
 -- it. p_deletion: its ids, digest, actor, and the days of logs and backups.
 -- Returns: ok with the record of the deletion, that of an earlier one if there is one; account_not_found;
 --          account_is_built_in; invalid_value: the caller must roll back, so that the account stays open.

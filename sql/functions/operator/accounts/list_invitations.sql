@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Invitations, also those that are not valid any longer, in the order of their ids, which is that of their creation.
+-- Invitations, also those that are no longer valid, in the order of their ids, which is that of their creation.
 -- p_after: the last id of the page before; null for the first page.
 -- Returns: ok with an array of records, [] after the last one.
 -- Bound:   1,000 records. Held by `limit least(p_limit, 1000)`.

@@ -18,7 +18,7 @@ declare
     v_now   timestamptz := agent.now();
     v_item  record;
     v_delay interval;
-    -- Deployments of webhooks that are not pending any longer.
+    -- Deployments of webhooks that are no longer pending.
     v_done  uuid[] := '{}';
     v_dead  timestamptz;
 begin
