@@ -82,9 +82,9 @@ subtest 'account deletion: it goes on when its supervisor is killed' => sub {
     ok wait_for('the deletion to end', sub {
         $record = ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json};
         return $record->{status} eq 'deleted';
-    }), 'another one ends it';
+    }), 'another supervisor ends the deletion';
     is_deeply [ @{ $record->{rows} }{qw(runs threads store_items run_queue)} ], [ 2, 1, 500, 2 ], 'the numbers of rows';
-    ok $record->{backups_expire_at}, 'when backups expire';
+    ok $record->{backups_expire_at}, 'the record says when backups expire';
     is $record->{logs_expire_at}, undef, 'logs: not known';
     is sql("select count(*) from agent.deployments where account_id = '$shop'"), 0, 'no deployment is left';
 };

@@ -46,7 +46,7 @@ subtest 'limits: a deployment over the limit is not served, and the log says so 
     my $text = 'The account may have at most 1 deployments. The operator of the server raises this limit with AgentLimit deployments.';
     like $server->error_log, qr/AGT0455: AgentDeployment $_ is not served: \Q$text\E/, "$_: the log of httpd" for 'shop', 'desk';
     wait_for('the supervisor', sub { $server->error_log =~ /AGT0320/ });
-    like $server->error_log, qr/AGT0328: deployment shop is not served: /, 'that of the supervisor';
+    like $server->error_log, qr/AGT0328: deployment shop is not served: /, 'the log of the supervisor names the limit';
     is_deeply refusal($client->get('/threads/018f2d6e-7c4b-7abc-9def-000000000001')), [ 429, 'limit_exceeded', 'deployments', 1, undef ];
     my $refused = $client->post('/desk/threads', {});
     is_deeply refusal($refused), [ 429, 'limit_exceeded', 'deployments', 1, undef ];
@@ -133,7 +133,7 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     is $of->delete('/store/items', { namespace => ['n'], key => 'k' })->{status}, 204;
     sql('update agent.account_measures set due_at = now()');
     wait_for('a measure', sub { poll('select bytes from agent.account_measures') < 51_200 });
-    is $of->post('/runs/wait', run_body('hello'))->{status}, 200, 'when it has deleted something there is room';
+    is $of->post('/runs/wait', run_body('hello'))->{status}, 200, 'an account that has deleted something may store again';
     $full->stop;
 };
 

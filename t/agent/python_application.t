@@ -144,7 +144,7 @@ wait_for('a checkpoint that cannot be saved', sub {
 });
 is slurp($synced), "slow\n", 'with durability sync no node begins before the checkpoint before it is saved';
 close $lock;
-is $client->join_run($run)->{n}, 2, 'then the run goes on';
+is $client->join_run($run)->{n}, 2, 'the run continues when the checkpoint is saved';
 
 undef $server;
 done_testing;

@@ -132,9 +132,9 @@ subtest 'revocation: a request whose response has not begun gets 401' => sub {
     wait_for('the update', sub { $client->get("/threads/$thread", undef, with($keeper))->{json}{status} eq 'busy' });
     revoke_key($key);
     my $answer = parse_response(read_to_end($socket));
-    is "$answer->{status} $answer->{json}{code}", '401 unknown_key', 'not begun: it is 401, in the body of the API';
-    is $answer->{headers}{'www-authenticate'}, 'Bearer realm="agent"', 'not begun: with the challenge';
-    is $answer->{headers}{connection}, 'close', 'not begun: the connection is closed';
+    is "$answer->{status} $answer->{json}{code}", '401 unknown_key', 'a response that has not begun is 401, in the body of the API';
+    is $answer->{headers}{'www-authenticate'}, 'Bearer realm="agent"', 'a response that has not begun has the challenge';
+    is $answer->{headers}{connection}, 'close', 'the connection is closed after a response that had not begun';
     kill CONT => @runners;
 };
 

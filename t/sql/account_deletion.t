@@ -94,7 +94,7 @@ subtest 'the deletion of an account closes it at once' => sub {
     is +($session->call('find_api_key', $key))[0], 'unknown_key';
     is $owner->value("select agent.ensure_deployment('shop', '$account')"), undef;
     is_deeply [ request($key, $account) ], [ 'ok', $body ], 'a request whose result was lost may be repeated';
-    is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'also by the client, if it chose the text';
+    is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'a client that chose the text may repeat its request';
     is_deeply +(map { AgentSQL::decode($_)->{deletion_id} } ($session->call('get_deletion', $DIGEST))[1]), $id, 'its record can be read without a key';
     is +($session->call('get_deletion', '\x' . 'ce' x 32))[0], 'deletion_not_found';
 };
@@ -104,7 +104,7 @@ subtest 'a request may be repeated with the text that its client chose, and the 
     my $digest = '\x' . 'da' x 32;
     my $ask = sub { return $session->call('delete_own_account', $_[0], AgentSQL::encode({ confirm => $_[1] }), AgentSQL::uuid(), $_[2], undef, undef) };
     is_deeply [ $ask->($mine_key, $mine, $DIGEST) ], [ 'invalid_value', 'x-deletion-token: expected a text that was not sent for another account.' ];
-    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and nothing is deleted';
+    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'a refused request deletes nothing';
     cmp_ok $owner->value("select count(*) from agent.run_queue q join agent.deployments d using (deployment_id) where d.account_id = '$mine'"), '>', 0;
     my ($code, $body) = $ask->($mine_key, $mine, $digest);
     is $code, 'ok';
@@ -130,7 +130,7 @@ subtest 'requests of the same moment with the same text: the account of one is d
     like $first, qr/\Aok /;
     is $others[0]->receive, $first, 'of the same account';
     is $others[1]->receive, 'invalid_value x-deletion-token: expected a text that was not sent for another account.', 'of another one';
-    is $owner->value("select closed_at from agent.accounts where account_id = '$second'"), undef, 'which stays open';
+    is $owner->value("select closed_at from agent.accounts where account_id = '$second'"), undef, 'the other account stays open';
     $owner->query("delete from agent.account_deletions where account_id = '$mine'");
 };
 
@@ -142,7 +142,7 @@ subtest 'how long logs and backups are kept is checked for customers and operato
     is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
     is $owner->value("select count(*) from agent.run_queue where deployment_id = '" . $play->deployment . "'"), 1, 'a refusal ends no run';
     is_deeply [ $operator->call('delete_account', $mine, AgentSQL::uuid(), undef, 36501) ], \@wrong;
-    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and the account stays open';
+    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'the account stays open';
 };
 
 subtest 'the deletion of an account ends waiting and running runs' => sub {

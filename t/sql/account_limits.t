@@ -55,7 +55,7 @@ subtest 'an account gets no more threads than its limit, in all of its deploymen
     count_is($account, threads => 2, 'a thread of before the limit counts');
     my $third = (try_thread($shop))[-1];
     is_deeply [ (try_thread($_))[ 0, 1 ] ], \@FULL for $shop, $desk;
-    is +(try_thread($shop, $third, 'do_nothing'))[0], 'ok', 'one that exists is returned at the limit';
+    is +(try_thread($shop, $third, 'do_nothing'))[0], 'ok', 'a thread that exists is returned at the limit';
     is +(try_thread($shop, $third))[0], 'thread_exists';
     is +(try_thread($other_shop))[0], 'ok', 'other accounts have threads of their own';
     is_deeply [ try_copy($shop, $third) ], \@FULL, 'a copy';
@@ -65,12 +65,12 @@ subtest 'an account gets no more threads than its limit, in all of its deploymen
     is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@FULL, 'the threads of a batch';
     is_deeply [ ($shop->try_stateless)[ 0, 1 ] ], \@FULL, 'the thread of a stateless run';
     is_deeply [ ($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create' }))[ 0, 1 ] ], \@FULL, 'a thread that a run creates';
-    is +($shop->try_run($third, request => { if_not_exists => 'create' }))[0], 'ok', 'a run on one that exists';
+    is +($shop->try_run($third, request => { if_not_exists => 'create' }))[0], 'ok', 'a run on a thread that exists is created at the limit';
     $shop->finish_all($worker);
     count_is($account, threads => 3, 'what is refused is not counted');
     is +($desk->api('delete_thread', $second))[0], 'ok';
     count_is($account, threads => 2, 'a deleted thread does not count');
-    is_deeply [ try_copy($shop, $third) ], [ 'ok', '' ], 'so that there is room for one more';
+    is_deeply [ try_copy($shop, $third) ], [ 'ok', '' ], 'a copy takes the room of a deleted thread';
     count_is($account, threads => 3, 'a copy counts');
     is +($shop->api('delete_thread', $third))[0], 'ok';
     is +($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create' }))[0], 'ok';
@@ -87,7 +87,7 @@ subtest 'the threads of stateless runs count until they are deleted, all of a ba
     is_deeply [ ($shop->try_batch(@two))[ 0, 1 ] ], \@FULL;
     count_is($account, threads => 2, 'a batch');
     is +($shop->try_stateless)[0], 'ok';
-    count_is($account, threads => 3, 'and one run');
+    count_is($account, threads => 3, 'the thread of a stateless run counts');
     $shop->finish_all($worker);
     $session->query("update agent.thread_expiries set expires_at = '-infinity'");
     1 while $session->query('select * from agent.expire_threads()');
@@ -111,7 +111,7 @@ subtest 'a request that is refused after the check of the limit leaves the count
     my @long = (metadata => { map { ($_ => 'x' x 2000) } 1 .. 40 });
     is +($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create', checkpoint_id => $checkpoint }))[0], 'checkpoint_not_found' for 1 .. 5;
     is +($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }, { assistant_id => $AgentSQL::ASSISTANT, @long }))[0], 'invalid_value' for 1 .. 5;
-    count_is($account, threads => 1, 'still one');
+    count_is($account, threads => 1, 'refused requests leave the count at one');
     is +(try_thread($shop))[0], 'ok';
 };
 
@@ -176,7 +176,7 @@ subtest 'threads are counted anew, and a first count stops early and is continue
     count_all();
     is_deeply [ @{ progress($account) }[ 1, 2 ] ], [ 0, 'f' ];
     my $left = counted_anew($account, 'threads');
-    count_is($account, threads => $left, 'then it has all');
+    count_is($account, threads => $left, 'the second count has all threads');
 };
 
 subtest 'an account with many threads is counted in pieces, and takes turns with the others' => sub {
@@ -211,7 +211,7 @@ subtest 'an account with many threads is counted in pieces, and takes turns with
     ok $count >= 300_001 && $count <= 300_006, "what is created during the count may be missed: $count of 300,006";
     make_due($large);
     count_all();
-    count_is($large, threads => 300_006, 'until the next one');
+    count_is($large, threads => 300_006, 'the next count has all threads');
     $session->query("delete from agent.threads where deployment_id = '@{[ $shop->deployment ]}'");
     limit($_, threads => undef) for $large, $small;
 };
@@ -244,7 +244,7 @@ subtest 'an account that cannot be counted does not hold up the others' => sub {
             cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
             count_all();
             is $of->($broken), $wrong, "$name: its count stays";
-            is $of->($sound), $before - 5, 'that of the other one is corrected';
+            is $of->($sound), $before - 5, 'the count of the other account is corrected';
             make_due($sound);
             cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
             is $session->value("select count(*) from agent.account_counts where counted_at < agent.now() - interval '1 minute' and shard = -1
@@ -252,7 +252,7 @@ subtest 'an account that cannot be counted does not hold up the others' => sub {
         });
         make_due($broken);
         count_all();
-        is $of->($broken), $wrong - 5, 'and counted then';
+        is $of->($broken), $wrong - 5, 'the account is counted a minute later';
         limit($_, $name => undef) for $broken, $sound;
     }
 };
@@ -272,13 +272,13 @@ subtest 'an account whose running runs cannot be counted does not hold up the ot
         cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
         count_all();
         is $of->($broken), 6, 'its count stays';
-        is $of->($sound), 1, 'that of the other one is corrected';
+        is $of->($sound), 1, 'the count of the other account is corrected';
         is $session->value("select count(*) from agent.account_counts where counted_at < agent.now() - interval '1 minute' and shard = -1
             and account_id = '$broken'"), 0, 'it is tried again a minute later';
     });
     make_due($broken);
     count_all();
-    is $of->($broken), 1, 'and counted then';
+    is $of->($broken), 1, 'the account is counted a minute later';
     $_->finish_all($worker) for $shop, $other_shop;
     limit($_, running_runs => undef) for $broken, $sound;
 };
@@ -336,9 +336,9 @@ subtest 'an account that has stored as many bytes as its limit stores no more by
     is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@full, 'create_stateless_runs';
     is +($shop->api('get_thread', $thread))[0], 'ok', 'what it has can be read';
     is +($shop->api('update_thread', $thread, '{"ttl":60}'))[0], 'ok', 'a ttl alone makes it go';
-    is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok', 'and deleted';
+    is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok', 'an item can be deleted at the limit';
     cmp_ok measure($account), '<', 10_000;
-    is +($shop->try_run($thread))[0], 'ok', 'then there is room';
+    is +($shop->try_run($thread))[0], 'ok', 'an account with room creates runs';
     limit($account, stored_bytes => 0);
     is +($shop->api('put_item', $ITEM))[0], 'limit_exceeded', 'a limit of 0 permits nothing';
     limit($account, stored_bytes => undef);
@@ -354,7 +354,7 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
     my $by = $shop->worker;
     my $claim = $shop->leased($by, my $thread = $shop->thread);
     my $theirs = $other_shop->leased($by, $other_shop->thread);
-    is $session->value("select count(*) from agent.end_full_runs($by)"), 0, 'not before';
+    is $session->value("select count(*) from agent.end_full_runs($by)"), 0, 'nothing is due before';
     $shop->save($by, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 2000 ]));
     cmp_ok measure($account), '>=', 1000;
     is_deeply [ map { @{$_} } $session->query("select run_id, thread_id from agent.end_full_runs($by)") ], [ $claim->{run_id}, $thread ];
@@ -365,7 +365,7 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
     is $error->{error}, 'StoredBytesExceededError';
     like $error->{message}, qr/AgentLimit stored_bytes/;
     is_deeply $shop->messages($thread), [ 'x' x 2000 ], 'what it has saved stays';
-    is $session->value("select worker_id from agent.run_queue where run_id = '$theirs->{run_id}'"), $by, 'that of another account goes on';
+    is $session->value("select worker_id from agent.run_queue where run_id = '$theirs->{run_id}'"), $by, 'the run of another account continues';
     limit($account, stored_bytes => undef);
 };
 
@@ -381,7 +381,7 @@ subtest 'queued runs of an account that has stored as many bytes as it may wait 
     is +($shop->api('put_item', $ITEM))[0], 'ok';
     $_->stateless for $shop, $other_shop;
     measure($account);
-    is $claim->(), 1, 'that of the other account is claimed';
+    is $claim->(), 1, 'the run of the other account is claimed';
     is $session->value("select string_agg(state, ',') from agent.run_queue where deployment_id = '@{[ $shop->deployment ]}'"), 'ready';
     $session->query("update agent.run_queue set max_shared = 1 where state = 'ready' and deployment_id = '@{[ $shop->deployment ]}'");
     is $claim->(quarantined => 10), 0, 'a quarantined run waits too';
@@ -404,7 +404,7 @@ subtest 'queued runs of an account that has stored as many bytes as it may wait 
     $session->query("update agent.run_queue set max_shared = null where state = 'ready'");
     is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok';
     measure($account);
-    is $claim->(), 1, 'then there is room';
+    is $claim->(), 1, 'queued runs are claimed when there is room';
     limit($account, stored_bytes => undef);
     $_->finish_all($worker) for $shop, $other_shop;
 };
@@ -513,7 +513,7 @@ subtest 'the next measure follows a minute after the last one, or after ten time
     $session->query("update agent.account_measures set due_at = agent.now() where account_id = '$account'");
     measure_to_end($account);
     is $due_sec->(), 60;
-    is $session->value('select agent.measure_accounts()'), 0, 'not before';
+    is $session->value('select agent.measure_accounts()'), 0, 'nothing is due before';
     $session->query("update agent.account_measures set due_at = agent.now(), began_at = agent.now() - interval '30 s' where account_id = '$account'");
     measure_to_end($account);
     is $due_sec->(), 300, 'of 30 s';
@@ -552,7 +552,7 @@ subtest 'an account that cannot be measured does not hold up the others' => sub 
         cmp_ok measured($sound), '>', 77;
         is measured($broken), 77, 'what was measured last stays';
         is $session->value("select round(extract(epoch from due_at - now())) between 55 and 60 and began_at is null
-            from agent.account_measures where account_id = '$broken'"), 't', 'and it is tried again a minute later';
+            from agent.account_measures where account_id = '$broken'"), 't', 'the measure is tried again a minute later';
     });
     cmp_ok measure($broken), '>', 77;
     limit($_, stored_bytes => undef) for $broken, $sound;

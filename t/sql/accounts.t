@@ -64,7 +64,7 @@ subtest 'display names of accounts need not differ, are not blank, and have no c
     isnt account('Same'), account('Same');
     my $id = AgentSQL::uuid();
     is code('create_account', $id, $_), 'invalid_value', defined ? length . ' characters' : 'null' for '', undef, "a\nb", "a\x7f", "\x{9b}", 'x' x 201;
-    is code('create_account', $id, $_), 'invalid_value', 'only blank characters' for ' ', "  \x{a0}", "\x{2003}\x{200b}", "\x{3000}", "\x{feff}", "\x{3164}",
+    is code('create_account', $id, $_), 'invalid_value', 'a name of blank characters is refused' for ' ', "  \x{a0}", "\x{2003}\x{200b}", "\x{3000}", "\x{feff}", "\x{3164}",
         "\x{2800} \x{115f}", "\x{e0020}";
     is code('create_account', $id, $_), 'invalid_value', 'a control character of text direction or lines' for "a\x{202e}b", "\x{2066}a\x{2069}", "a\x{2028}b";
     is $owner->value("select count(*) from agent.accounts where account_id = '$id'"), 0;

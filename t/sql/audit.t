@@ -47,7 +47,7 @@ subtest 'accounts: who creates, renames, exports and closes them' => sub {
     must($operator, 'create_account', $by_operator, 'Desk');
     is_deeply recorded($by_operator), [ [ $person, 'account.create', $by_operator, { name => 'Desk' } ] ];
     must($operator, 'close_account', $by_operator) for 1, 2;
-    is_deeply recorded($by_operator), [ [ $person, 'account.close', $by_operator, {} ] ], 'not a second time';
+    is_deeply recorded($by_operator), [ [ $person, 'account.close', $by_operator, {} ] ], 'the second close is not recorded';
 };
 
 subtest 'accounts: a name that stays is not recorded' => sub {
@@ -86,7 +86,7 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
     like $body, qr/1000 actions within a day/;
     my $rows = sub { return $owner->value("select count(*) from agent.audit_log where account_id = '$busy' and actor like 'key %'") };
     is $rows->(), 1000, 'the rows of its keys in the log';
-    cmp_ok $owner->value("select count(*) from agent.api_keys where account_id = '$busy'"), '<=', 501, 'and its keys are bounded: the first one, and one for two actions';
+    cmp_ok $owner->value("select count(*) from agent.api_keys where account_id = '$busy'"), '<=', 501, 'the keys of the account are bounded: the first one, and one for two actions';
     is +($server->call('rotate_account_key', $by, $by, '{}', key_id(), $DIGEST))[0], 'too_many_actions', 'rotate_account_key';
     is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'too_many_actions', 'update_account';
     is +($server->call('begin_export', $by, AgentSQL::uuid()))[0], 'too_many_actions', 'begin_export';
@@ -95,7 +95,7 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
     must($operator, 'create_api_key', my $given = key_id(), $busy, $DIGEST, 'service', 'n', undef, undef, ['run'], undef);
     must($server, 'revoke_account_key', $by, $given);
     $server->query("set agent.now = '" . $owner->value("select clock_timestamp() - interval '1 h'") . q('));
-    is +($server->call('update_account', $by, '{"name":"Earlier"}'))[0], 'ok', 'when the clock has gone back, actions of the future do not count';
+    is +($server->call('update_account', $by, '{"name":"Earlier"}'))[0], 'ok', 'actions of the future do not count after the clock went back';
     $server->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '25 h'") . q('));
     is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'ok', 'a day later it may again';
     $server->query('reset agent.now');
@@ -109,9 +109,9 @@ subtest 'deployments: the first server that has one opens it' => sub {
     must($operator, 'create_account', $other, 'Other');
     recorded($other);
     my $moved = $server->value("select agent.ensure_deployment('shop', '$other')");
-    isnt $moved, $id, 'that of another account is another one';
-    is_deeply recorded($other), [ [ 'system', 'deployment.open', $moved, { name => 'shop' } ] ], 'which is in the log of that account';
-    is_deeply recorded($account), [], 'and not in that of the first one';
+    isnt $moved, $id, 'the deployment of another account has another id';
+    is_deeply recorded($other), [ [ 'system', 'deployment.open', $moved, { name => 'shop' } ] ], 'the log of its account has the deployment';
+    is_deeply recorded($account), [], 'the log of the first account does not have it';
     $server->query('begin');
     $server->value("select agent.ensure_deployment('undone', '$account')");
     $server->query('rollback');
@@ -129,7 +129,7 @@ sub set_limits {
 subtest 'limits: a server that has another one' => sub {
     is_deeply set_limits(90_000, [ $account, 'keys', 5 ]), [ [ 'system', 'limit.set', 'keys', { value => 5, replaced => undef } ] ], 'the first one';
     is_deeply set_limits(80_000, [ $account, 'keys', 5 ]), [], 'the same one again';
-    is_deeply set_limits(60_000, [ $account, 'keys', 7 ]), [ [ 'system', 'limit.set', 'keys', { value => 7, replaced => 5 } ] ], 'another one';
+    is_deeply set_limits(60_000, [ $account, 'keys', 7 ]), [ [ 'system', 'limit.set', 'keys', { value => 7, replaced => 5 } ] ], 'another value is recorded';
     is_deeply set_limits(75_000, [ $account, 'keys', 9 ]), [], 'one of a server that was started before';
     is_deeply set_limits(40_000, [ $account, 'keys', undef ]), [ [ 'system', 'limit.set', 'keys', { value => undef, replaced => 7 } ] ], 'none';
     is_deeply set_limits(20_000, [ undef, 'keys', 3 ], [ AgentSQL::uuid(), 'keys', 3 ]), [], 'those of all accounts and of none are in no log';

@@ -70,7 +70,7 @@ subtest 'a batch tells whether a run that waited for one of its is ready' => sub
         is_deeply [ $save->($other) ], ['f'], 'nothing waits for the run';
         is_deeply [ $save->($claim) ], ['t'], 'the next run of the thread is ready';
         my ($last) = $play->claim($worker);
-        is $last->{run_id}, $next, 'and is claimed';
+        is $last->{run_id}, $next, 'the next run of the thread is claimed';
         is_deeply [ $save->($last) ], ['f'], 'none is left';
     }
 };

@@ -71,7 +71,7 @@ subtest 'a call is claimed like a run and saves a checkpoint of the thread' => s
     cmp_ok $claim->{start_bytes}, '>=', length $claim->{start}, 'its length is reported';
     cmp_ok $claim->{state_bytes}, '>', 0, 'the length of the state is reported';
     my $measured = sub { $session->value("select agent.measure_state('$claim->{deployment_id}', '$call', '$thread', '$_[0]')") };
-    is $measured->('update'), $claim->{state_bytes}, 'also of a message that is not composed yet';
+    is $measured->('update'), $claim->{state_bytes}, 'measure_state says the length of a message that is not composed';
     is $measured->('describe'), 0, 'a description reads no state';
     my $new = saved($claim, $head, 'Hello', 'Updated');
     is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] },
@@ -431,7 +431,7 @@ subtest 'overdue calls are ended, and old records are deleted' => sub {
         $session->query("set agent.now = '" . $session->value("select max(deadline_at) + interval '$_[0]' from agent.calls") . "'");
     };
     $after->('-1 second');
-    is sweep(), 0, 'not before the deadline';
+    is sweep(), 0, 'no call is ended before its deadline';
     $after->('6 seconds');
     1 while sweep();
     is +(result($thread, $late))[0], 'no_runner', 'a call that no runner claimed before its deadline ends with no_runner';

@@ -118,9 +118,9 @@ subtest 'the record of a cancelled run says why it was cancelled' => sub {
         my ($claim) = $play->claim($worker);
         cancel($thread, $run, 'interrupt', $given);
         cancel($thread, $run, 'interrupt', 'later');
-        is reason_of($thread, $run), undef, 'no reason before the end';
+        is reason_of($thread, $run), undef, 'a run has no reason before its end';
         $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
-        is reason_of($thread, $run), $reason, 'an executing run: the first reason';
+        is reason_of($thread, $run), $reason, 'an executing run keeps the first reason';
     }
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;

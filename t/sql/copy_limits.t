@@ -91,8 +91,8 @@ subtest 'a copy counts as a thread from its first piece on: no more of them begi
     my ($first, $second, $third) = map { AgentSQL::uuid() } 1 .. 3;
     is_deeply piece($shop, $in, $_), $MORE for $first, $second;
     threads_are($account, 3, 'the thread and two copies');
-    is_deeply piece($shop, $in, $third), $FULL, 'a third one';
-    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'or a thread';
+    is_deeply piece($shop, $in, $third), $FULL, 'the third copy is refused';
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'a thread beside the copies is refused';
     threads_are($account, 3, 'what is refused does not count');
     is_deeply piece($shop, $in, $first, 1), $MORE, 'one that has begun goes on at the limit';
     copied($shop, $in, $first, 1);
@@ -103,7 +103,7 @@ subtest 'a copy counts as a thread from its first piece on: no more of them begi
     threads_are($account, 3, 'one that is abandoned, until it is deleted');
     sweep();
     threads_are($account, 2, 'no longer');
-    is_deeply piece($shop, $in, $third), $MORE, 'so that there is room';
+    is_deeply piece($shop, $in, $third), $MORE, 'a copy takes the room of a deleted one';
     sweep();
     threads_are($account, 3, 'one that goes on is not swept');
     limit($account, threads => undef);
@@ -114,10 +114,10 @@ subtest 'a copy counts before it copies anything, so that copies which begin tog
     limit($account, threads => 3);
     my $in = thread_of($shop, 1);
     my @copies = map { AgentSQL::uuid() } 1 .. 2;
-    is_deeply call($shop, $in, $_), $MORE, 'a small one too begins' for @copies;
-    is $session->value("select count(*) from agent.checkpoints where thread_id = any ('{@{[ join ',', @copies ]}}')"), 0, 'and has copied nothing';
+    is_deeply call($shop, $in, $_), $MORE, 'a copy of a small thread begins' for @copies;
+    is $session->value("select count(*) from agent.checkpoints where thread_id = any ('{@{[ join ',', @copies ]}}')"), 0, 'copies that have begun have copied nothing';
     threads_are($account, 3, 'the thread and two copies');
-    is_deeply call($shop, $in, AgentSQL::uuid()), $FULL, 'a third one';
+    is_deeply call($shop, $in, AgentSQL::uuid()), $FULL, 'the third copy is refused';
     is_deeply call($shop, $in, $_, 1), [ 'ok', '' ], 'the next call copies all' for @copies;
     threads_are($account, 3, 'as before');
     limit($account, threads => undef);
@@ -177,7 +177,7 @@ subtest 'a copy that met a deletion counts until its rows are gone, and its requ
         $changed = $copy;
     }
     threads_are($account, 4, 'two threads and both copies');
-    is_deeply piece($shop, $in, AgentSQL::uuid(), 0, $_), $FULL, 'a third one is refused, whichever it follows' for @copies;
+    is_deeply piece($shop, $in, AgentSQL::uuid(), 0, $_), $FULL, 'no further copy is begun, whichever it follows' for @copies;
     is_deeply piece($shop, $in, AgentSQL::uuid()), $FULL, 'another request begins none';
     sweep();
     threads_are($account, 2, 'the threads');
@@ -218,11 +218,11 @@ subtest 'copies that are under way together store hardly more than the limit, wh
     my @refused = grep { $result{$_}[0] eq 'limit_exceeded' } @copies;
     is @done + @refused, 10, 'copies: ' . @done . ', refused: ' . @refused;
     is_deeply $result{$_}, [ 'limit_exceeded', "stored_bytes $most" ], 'refused during the copy' for @refused;
-    is +($shop->api('get_thread', $_))[0], 'thread_not_found', 'and does not exist' for @refused;
+    is +($shop->api('get_thread', $_))[0], 'thread_not_found', 'a refused copy does not exist' for @refused;
     my $kept = measured($account);
     my $stored = measure($account);
     cmp_ok $stored, '<', $most + 4_000_000, "together they have stored $stored bytes, the limit is $most";
-    cmp_ok abs($kept - $stored), '<', 0.1 * $stored, "which was known before the next measure: $kept";
+    cmp_ok abs($kept - $stored), '<', 0.1 * $stored, "the sum was known before the next measure: $kept";
     sweep();
     my $after = measure($account);
     cmp_ok $after, '<', $stored, 'what the refused ones have copied is deleted';
@@ -301,7 +301,7 @@ subtest 'bytes of copies that were given up leave the measure with them' => sub 
         $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
         is piece($shop, $in, $copy, 1)->[0], 'thread_changed';
         sweep();
-        is measured($account), $before, 'until they are deleted';
+        is measured($account), $before, 'deleted copies leave the measure';
     }
     cmp_ok abs(measure($account) - $before), '<', 0.01 * $before, 'as the next measure finds';
     limit($account, stored_bytes => undef);
@@ -365,7 +365,7 @@ subtest 'a copy that a measure has seen half deleted leaves it with what it had 
     cmp_ok $session->value("select count(*) from agent.checkpoints where thread_id = '$copy'"), '>', 0, 'a part is left';
     is measure($account) - $before, $copied, 'all of it counts until the last piece';
     sweep();
-    is measured($account), $before, 'then nothing';
+    is measured($account), $before, 'a deleted copy counts nothing';
     is measure($account), $before, 'as the next measure finds';
     limit($account, stored_bytes => undef);
 };

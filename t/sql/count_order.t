@@ -90,7 +90,7 @@ subtest 'no writer of several counts waits for another one, though all rows of t
     cmp_ok $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), '>=', 4, 'each has rows of its own';
     $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account' and shard = -1");
     count_all();
-    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'which do not stay';
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'no row of a writer stays';
     counts_are($account, map { $_ => $before{$_} + 5 } qw(queued_runs threads));
     $shop->finish_all($worker);
     limits($account, undef);
@@ -154,7 +154,7 @@ subtest 'a row of a backend that is being taken away holds up nobody' => sub {
     $_->query('commit') for $folder, $holder;
     counts_are($account, threads => 4);
     age($account);
-    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'and none stays';
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'no row of a writer stays';
     counts_are($account, threads => 4);
     limits($account, undef);
 };
@@ -175,12 +175,12 @@ subtest 'a limit that is removed while writers change counts: nobody waits, and 
     limits($account, undef);
     age($account);
     is +($client->try_stateless)[0], 'ok', 'a writer of another count goes on';
-    is +($other_shop->try_stateless)[0], 'ok', 'and one of another account';
+    is +($other_shop->try_stateless)[0], 'ok', 'a writer of another account goes on';
     cmp_ok $session->value("select count(*) from agent.account_counts where account_id = '$account'"), '>', 0, 'what writers hold is left';
-    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'and one of this count';
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'a writer of this count goes on';
     $_->query('commit') for $own, $in, $holder;
     count_all();
-    is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0, 'until they end';
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0, 'no row is left when the writers have ended';
     is $session->value("select count(distinct name) from agent.account_counts where account_id = '$other'"), 2, 'the other account has its counts';
     limits($other, undef);
     $session->query('reset lock_timeout');
@@ -265,9 +265,9 @@ subtest 'deletions of counts beside writers' => sub {
     $holder->query("select from agent.account_counts where account_id = '$account' and shard between 0 and 15 for update");
     is +($client->try_stateless)[0], 'ok', 'a writer that inserts rows';
     $session->query("set lock_timeout = '5s'");
-    is $delete->($session), 'f', 'holds the counts';
+    is $delete->($session), 'f', 'a writer holds the counts';
     $_->query('commit') for $in, $holder;
-    is $delete->($session), 't', 'until it ends';
+    is $delete->($session), 't', 'the counts are deleted when the writer has ended';
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
     limits($account, undef);
     $shop->finish_all($worker);

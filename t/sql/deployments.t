@@ -242,7 +242,7 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
     };
     is_deeply $claimed->(0, 0), [ 0, 0 ], 'without a free slot there is no run';
     is_deeply $claimed->(1, 50), [ 1, 2 ], 'slots that a pool does not use are not for another one';
-    is_deeply $claimed->(2, 50), [ 2, 0 ], 'nor when that one has none left';
+    is_deeply $claimed->(2, 50), [ 2, 0 ], 'a pool without free slots gets no slots of another one';
     is_deeply $claimed->(50, 0), [ 2, 0 ], 'the others are claimed when there are slots';
 };
 

@@ -601,8 +601,8 @@ subtest 'a cut list counts as the elements that it has' => sub {
     my $same = saved($claim, $cut, l => $SAME, m => $SAME);
     is $bytes->($same), 6 + 503;
     my $more = saved($claim, $cut, l => list(3, 4), m => list(1, 'z'));
-    is $bytes->($more), 8 + 507, 'continued';
-    is $bytes->(saved($claim, $more, l => list(2, 7), m => [])), 6, 'and cut again';
+    is $bytes->($more), 8 + 507, 'a continued list counts as its elements';
+    is $bytes->(saved($claim, $more, l => list(2, 7), m => [])), 6, 'a list that is cut again counts as its elements';
     my $wide = saved($claim, $first, l => list(150), m => $SAME);
     my @before = stored($thread);
     my $whole = saved($claim, $wide, l => [ 1 .. 151 ], m => $SAME);
@@ -1028,7 +1028,7 @@ subtest 'a run that saved the head is deleted when the one before is found, in c
     my $calls = 1;
     while ($code eq 'waiting' && $calls < 20) {
         cmp_ok length $cursor, '<=', 140, 'the cursor is short';
-        is head_of($thread), $heads->[1], 'until then nothing changes: the head';
+        is head_of($thread), $heads->[1], 'the head stays until the run is found';
         is $play->status($thread, $runs->[1]), 'success', 'the run';
         ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1], $cursor);
         $calls++;

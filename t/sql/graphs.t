@@ -164,7 +164,7 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, value => $value });
     is_deeply [ $play->api('join_call', $call, $call) ], [ 'ok', $value ], 'its result is the value';
     is_deeply +($describe->($made, %deep))[1], $value, 'the same request is answered with it';
-    is +($describe->($made, what => 'graph', xray => 1))[1], undef, 'another one is not';
+    is +($describe->($made, what => 'graph', xray => 1))[1], undef, 'another request is not answered with it';
     is +($describe->($id, %deep))[1], undef, 'the same request for another assistant is a call of its own';
     $play->api('update_assistant', $made, ['shop'], '{}');
     is +($describe->($made, %deep))[1], undef, 'the same request for another version is a call of its own';
@@ -304,7 +304,7 @@ subtest 'search_assistants and count_assistants leave out system assistants of g
     register('a', 'agent');
     is $found->(), 'agent shop', 'one that its successor has no longer, but another host';
     $session->query("update agent.workers set state = 'dead', dead_at = agent.now() where worker_id = $other");
-    is $found->(), 'agent shop', 'that of a host that restarts';
+    is $found->(), 'agent shop', 'the assistant of a host that restarts is found';
     at('14:21:00');
     is $found->(), 'agent', 'an hour later it is left out';
     my $own = AgentSQL::uuid();
@@ -338,10 +338,10 @@ subtest 'a supervisor that registers makes the system assistants of its graphs' 
     is names(graph_id => 'early', known => []), 'early', 'on hosts that do not configure it too';
     my $accepts = sub { ($play->try_run($play->thread, assistant => $early, graph => 'early', graphs => []))[0] };
     is $accepts->(), 'ok', 'these accept runs of it, by its name';
-    is +($play->api('create_assistant', AgentSQL::uuid(), [], '{"graph_id":"early"}'))[0], 'ok', 'and assistants of it';
+    is +($play->api('create_assistant', AgentSQL::uuid(), [], '{"graph_id":"early"}'))[0], 'ok', 'assistants of the graph can be created';
     is_deeply +(describe($early, 'schemas'))[1]{input_schema}, undef, 'its schemas follow with the report';
     is report({ graph_id => 'early', assistant_id => $early, description => 'soon' }), 1;
-    is $play->body('get_assistant', $early)->{description}, 'soon', 'so does its description';
+    is $play->body('get_assistant', $early)->{description}, 'soon', 'its description follows with the report';
     $session->query("update agent.workers set state = 'dead', dead_at = agent.now() where node_name = 'early'");
     at('16:00:00');
     is names(graph_id => 'early', known => []), 'Untitled', "of an unserved graph a client's assistant is found, not the system's";
@@ -357,15 +357,15 @@ subtest 'graphs that no runner of a worker executes wait for another live worker
             . "array_fill('$AgentSQL::DEPLOYMENT'::uuid, array[@{[ scalar @graphs ]}]), '{" . join(',', @graphs) . "}')");
     };
     is $alone->($first, qw(agent shop)), undef, 'one that executes them';
-    is $alone->($second, 'shop'), 'shop', 'not one that does not either';
+    is $alone->($second, 'shop'), 'shop', 'a worker that does not execute them is not waited for';
     is $alone->($first, qw(agent shop)), 'shop', 'each graph for itself';
     is $alone->($second), undef, 'a worker may execute its graphs again';
     is $alone->($first, 'shop'), undef, 'they wait for it then';
     $session->query("update agent.workers set state = 'draining' where worker_id = $second");
-    is $alone->($first, 'shop'), 'shop', 'not for one that is drained';
+    is $alone->($first, 'shop'), 'shop', 'graphs do not wait for a worker that is drained';
     $session->query("update agent.workers set state = 'live' where worker_id = $second");
     at('18:01:00');
-    is $alone->($first, 'shop'), 'shop', 'nor for one whose lease has ended';
+    is $alone->($first, 'shop'), 'shop', 'graphs do not wait for a worker whose lease has ended';
 };
 
 done_testing;

@@ -52,7 +52,7 @@ subtest 'a repeated request for a thread whose deletion has begun is refused' =>
     is +($play->try_run($deleted, key => 'k3', hash => 'h'))[0], 'ok';
     $play->session->query("update agent.threads set is_deleted = true where thread_id = '$deleted'");
     is +($play->try_run($deleted, key => 'k3', hash => 'h'))[0], 'thread_not_found', 'its run is not returned';
-    is +($play->try_run($play->thread, key => 'k3', hash => 'h'))[0], 'idempotency_mismatch', 'until it is deleted, its key is taken';
+    is +($play->try_run($play->thread, key => 'k3', hash => 'h'))[0], 'idempotency_mismatch', 'its key is taken until the thread is deleted';
 };
 
 done_testing;

@@ -192,7 +192,7 @@ subtest 'a resume is strict until the run has written to the checkpoint from whi
     my $thread = $play->thread;
     $play->run($thread, request => { input => 'x' });
     my ($first) = $play->claim($worker);
-    ok !AgentSQL::decode($first->{start})->{strict_resume}, 'not by itself';
+    ok !AgentSQL::decode($first->{start})->{strict_resume}, 'a resume is not strict by itself';
     my $head = AgentSQL::uuid();
     my %stops = (id => $head, messages => []);
     $play->save($worker, AgentSQL::Play::put($first, id => $head), AgentSQL::Play::checkpoint($first, %stops),

@@ -83,7 +83,7 @@ subtest 'an account gets no more valid API keys than its limit' => sub {
     is +(create_key($account, '1 hour'))[0], 'ok', 'a key that is revoked does not count';
     is +(create_key($account))[0], 'limit_exceeded';
     $_->query("set agent.now = '" . (gmtime() =~ /(\d{4})$/ ? $1 + 1 : die) . "-01-01T00:00:00Z'") for $session, $operator;
-    is +(create_key($account))[0], 'ok', 'nor one that has expired';
+    is +(create_key($account))[0], 'ok', 'a key that has expired does not count';
     $_->query('reset agent.now') for $session, $operator;
     limit([ $account, 'keys', 4 ]);
     is +(create_key($account))[0], 'ok', 'a higher limit permits more';
@@ -130,9 +130,9 @@ subtest 'an account gets no more deployments than its limit, and keeps those tha
     is $open->('till'), undef;
     is_deeply [ $use->('till') ], [ 'limit_exceeded', 'deployments 2' ];
     is $session->value("select count(*) from agent.deployments where account_id = '$account'"), 2;
-    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'one that exists is served at the limit';
+    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'a deployment that exists is served at the limit';
     limit([ $account, 'deployments', 0 ]);
-    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'and beyond it';
+    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'a deployment that exists is served beyond the limit';
     is +($use->('desk', AgentSQL::uuid()))[0], 'deployment_not_found', 'an account that does not exist';
     limit([ undef, 'deployments', 3 ]);
     is +($use->('till'))[0], 'ok', 'a higher limit permits more';
@@ -225,10 +225,10 @@ subtest 'updates of states are bounded as unfinished runs are' => sub {
     is_deeply [ ($update->($threads[2]))[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 2' ], 'update_state';
     my $new = AgentSQL::uuid();
     is_deeply [ ($create->($new))[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 2' ], 'create_thread_state';
-    is +($shop->api('get_thread', $new))[0], 'thread_not_found', 'which creates no thread';
+    is +($shop->api('get_thread', $new))[0], 'thread_not_found', 'a refused update creates no thread';
     is +($shop->try_run($threads[2]))[0], 'limit_exceeded', 'a run';
     $shop->api('delete_thread', $threads[1]);
-    rest_is_right($account, 1, 'that of a deleted thread has ended');
+    rest_is_right($account, 1, 'the run of a deleted thread has ended');
     is +($create->($new))[0], 'ok';
     rest_is_right($account, 2, 'a thread with supersteps');
     $shop->api('end_call', $threads[0], $call);
@@ -296,7 +296,7 @@ subtest 'writers do not wait while an account is counted, nor does the count mis
     $other->query('commit');
     rest_is_right($account, 3, 'those that had not ended are not seen twice');
     $writers[0]->query('commit');
-    rest_is_right($account, 4, 'nor missed');
+    rest_is_right($account, 4, 'runs that end during the count are not missed');
 };
 
 subtest 'all accounts are counted in a time that grows with their runs, by indexes, in transactions of a bounded length' => sub {
@@ -330,7 +330,7 @@ select (select count(*) from (select from agent.account_counts where name = 'que
 SQL
     # A run is read twice (index, row), a count has 17 rows, each read for its sum and for the choice.
     cmp_ok $rows, '<=', $accounts * (2 * $runs + 2 * 6 * 20), "rows read for $accounts accounts in $calls calls: $rows";
-    cmp_ok $most, '<=', $rows / 5, "and by the longest call: $most";
+    cmp_ok $most, '<=', $rows / 5, "rows read by the longest call: $most";
     $session->query('drop table shops');
     $session->query("delete from agent.run_queue where graph_id = 'agent' and run_id not in (select run_id from agent.runs)");
     limit();
@@ -364,7 +364,7 @@ subtest 'a count is corrected within a minute, also after the clock of the datab
     is count_accounts(), 0;
     $session->query('reset agent.now');
     $session->query("set agent.now = '2027-06-01T12:01:01Z'");
-    is count_accounts(), 1, 'and again after a minute';
+    is count_accounts(), 1, 'the account is counted again after a minute';
     $session->query('reset agent.now');
     limit();
 };
@@ -422,7 +422,7 @@ subtest 'the most recently started server wins, whatever the clocks of the datab
     $at->($now);
     is_deeply $store->(2, 0), ['keys 2 replaces 1'], 'a new server, after the clock went back';
     $store->($_, 90 - 30 * $_) for 0, 1, 2, 0, 1;
-    is $value->(), 2, 'and its limit stays';
+    is $value->(), 2, 'the limit of the new server stays';
     $at->('2027-06-01T14:00:00Z');
     $store->($_, 7290 - 30 * $_) for 0, 1;
     $store->($_, 7290 - 30 * $_) for 2, 0, 1;
@@ -438,7 +438,7 @@ subtest 'a statement of a server that arrives late does not make it a later one'
     # Started 10 s before the second one; this says 1 s.
     configure($first, 1_000, [ undef, 'keys', 1 ]);
     is_deeply configure($second, 2_000, [ undef, 'keys', 2 ]), [], 'for a moment';
-    is_deeply configure($first, 12_000, [ undef, 'keys', 1 ]), [], 'until its next statement';
+    is_deeply configure($first, 12_000, [ undef, 'keys', 1 ]), [], 'the next statement of the first server changes nothing';
     is_deeply configure($second, 2_000, [ undef, 'keys', 2 ]), ['keys 2 replaces 1'];
     $session->query('delete from agent.account_limits');
 };
@@ -520,7 +520,7 @@ subtest 'claim_runs: an account executes no more runs than its limit, the others
     my ($done, $lost) = grep { $_->{deployment_id} eq $shop->deployment } @{$claims};
     $shop->save($worker, AgentSQL::Play::finish($done));
     running_is($mine, 2, 'one has ended');
-    is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 1, 0, 0 ], 'so there is one more';
+    is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 1, 0, 0 ], 'one more run is claimed';
     $shop->release($worker, 'false', $lost);
     running_is($mine, 2, 'one was lost and is ready again');
     $second->api('delete_thread', $_->{thread_id}) for grep { $_->{deployment_id} eq $second->deployment } @{$claims};
@@ -539,7 +539,7 @@ subtest 'claim_runs: of an account with a limit the deployment that executes the
     $short->stateless for 1 .. 2;
     limit([ $mine, 'running_runs', 5 ]);
     is_deeply shares(claim_for({ limit => 10, most => 3, running => [ 0, 0 ] }, [ $mine, $long ]), @pools), [ 3, 0 ];
-    is_deeply shares(claim_for({ limit => 10, running => [ 3, 0 ] }, @pools), @pools), [ 0, 2 ], 'not the runs that have waited for longest';
+    is_deeply shares(claim_for({ limit => 10, running => [ 3, 0 ] }, @pools), @pools), [ 0, 2 ], 'the runs that have waited for longest are not first';
     limit();
     $any->finish_all($worker);
 };
@@ -556,7 +556,7 @@ subtest 'claim_runs: no run of an account is claimed once it is closed, and noth
         $operator->call('close_account', $mine);
         is_deeply claim_for({ limit => 10 }, [ $mine, $shop ]), [], 'of one pool';
         is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 0, 1 ], 'of two';
-        is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'nor does a runner start for it';
+        is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'no runner starts for the account';
         $other_shop->stateless;
         $session->query("update agent.run_queue set max_shared = 1 where state = 'ready'");
         is_deeply claim_for({ limit => 10, quarantined => 10 }, [ $mine, $shop ]), [], 'of one pool, a quarantined run';

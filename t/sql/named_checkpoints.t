@@ -88,9 +88,9 @@ subtest 'a run starts from the checkpoint of a subgraph that its request names' 
     $play->save($worker, AgentSQL::Play::finish($claim));
     my %map = ('' => $at->{root}, $INNER => $at->{second}, $DEEP => $at->{deep});
     ($start, $claim) = start($at->{thread}, checkpoint => { checkpoint_ns => $DEEP, checkpoint_map => \%map });
-    is_deeply $start->{checkpoint_map}, { $INNER => $at->{second}, $DEEP => $at->{deep} }, 'or from those of checkpoint_map';
+    is_deeply $start->{checkpoint_map}, { $INNER => $at->{second}, $DEEP => $at->{deep} }, 'a run starts from the checkpoints of checkpoint_map';
     is_deeply $play->body('get_run', $at->{thread}, $claim->{run_id})->{kwargs}{config}{configurable}{checkpoint_map}, \%map,
-        'which the record shows';
+        'the record of the run shows checkpoint_map';
     $play->save($worker, AgentSQL::Play::finish($claim));
     ($start, $claim) = start($at->{thread}, checkpoint_id => $at->{root});
     is $start->{checkpoint_map}, undef, 'a checkpoint of the root graph has no map';
@@ -178,11 +178,11 @@ subtest 'an update changes the state of a subgraph' => sub {
     is_deeply $body->{checkpoint},
         { thread_id => $at->{thread}, checkpoint_ns => $INNER, checkpoint_id => $id, checkpoint_map => \%map },
         'the result names the checkpoint of the subgraph and those above';
-    is_deeply $body->{configurable}, $body->{checkpoint}, 'so does configurable';
+    is_deeply $body->{configurable}, $body->{checkpoint}, 'configurable names the same checkpoints';
     my $state = $play->body('get_state', $at->{thread}, undef, undef, AgentSQL::encode({ checkpoint => { checkpoint_ns => $INNER } }));
     is_deeply [ map { $_->{content} } @{ $state->{values}{messages} } ], [qw(one two edited)], 'the state of the subgraph is changed';
     is $state->{metadata}{user_id}, 'u1', 'by the user of the request';
-    is $play->body('get_state', $at->{thread}, undef)->{checkpoint_id}, $at->{root}, 'that of the thread is not';
+    is $play->body('get_state', $at->{thread}, undef)->{checkpoint_id}, $at->{root}, 'the state of the thread is not changed';
     is $play->thread_status($at->{thread}), 'interrupted', 'the thread waits as before';
 };
 

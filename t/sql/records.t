@@ -127,7 +127,7 @@ subtest 'the deletion of a run restores the writes that it replaced' => sub {
     is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ] ],
         'the writes of the first run are as before';
     sweep();
-    is count_of('checkpoint_blobs', $thread), 2, 'only the blobs of the first run are left';
+    is count_of('checkpoint_blobs', $thread), 2, 'the blobs of the first run are left';
 };
 
 subtest 'the writes of a snapshot are limited, those of all tasks and runs together' => sub {
@@ -343,7 +343,7 @@ subtest 'a part of checkpoint.list compares 16 MB of metadata' => sub {
         my (undef, $body) = read_part('read_checkpoints', $thread, { ns => '', filter => { step => 1 }, %args }, undef, 1_000_000);
         push @found, map { $_->{metadata}{step} } @{ $body->{tuples} };
         is defined $body->{next}, $part == 1, "part $part of 2";
-        is scalar @found, $part - 1, 'only the second one has the snapshot';
+        is scalar @found, $part - 1, 'the second part alone has the snapshot';
         $args{after} = $body->{next};
     }
     finish($claim);
@@ -918,7 +918,7 @@ subtest 'a sweep beside a batch neither waits nor deletes what the batch names' 
     1 while $other->value('select agent.sweep_state()');
     is orphans($thread), 0, 'the sweeps leave no unused row';
     is_deeply values_of($thread, undef), { messages => ['m1'], x => 'sent early' }, 'the values of the batches are kept';
-    is count_of('checkpoint_blobs', $thread), 2, 'only the blobs of the values are left';
+    is count_of('checkpoint_blobs', $thread), 2, 'the blobs of the values are left';
     $other->close;
 };
 

@@ -112,7 +112,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is $operator->error('select count(*) from agent.threads'), '42501', 'an operator cannot read threads';
     is $operator->error("select * from agent.get_thread('$AgentSQL::DEPLOYMENT', gen_random_uuid())"), '42501';
     is $operator->error('delete from agent.api_keys'), '42501';
-    is $operator->error('delete from agent.audit_log'), '42501', 'nor change the audit log';
+    is $operator->error('delete from agent.audit_log'), '42501', 'an operator cannot change the audit log';
     is $session->error("select * from agent.create_account(gen_random_uuid(), 'x')"), '42501';
     $operator->close;
 };

@@ -87,7 +87,7 @@ subtest 'a state of a subgraph is found by its namespace' => sub {
         'checkpoint_map may have the id';
     is +($at->())[1]{checkpoint_id}, $root->[2], 'a state without a namespace is the head';
     is +($at->(checkpoint_id => $root->[0]))[1]{checkpoint_id}, $root->[0], 'an id of the root graph';
-    is +($at->(@$_))[0], 'checkpoint_not_found', "not found: @$_"
+    is +($at->(@$_))[0], 'checkpoint_not_found', "no checkpoint is found: @$_"
         for [ checkpoint_ns => 'x' ], [ checkpoint_id => $below->[0] ], [ checkpoint_ns => 'a.b:1', checkpoint_id => $root->[0] ];
     # In parts.
     my @row = $session->query("select body, cursor from agent.get_state('$deployment', '$thread', null, 10, '{\"checkpoint\":{\"checkpoint_ns\":\"a.b:1\"}}')");
@@ -153,7 +153,7 @@ subtest 'only so many namespaces are looked for' => sub {
               from generate_series(1, $_[0]) n), 16777216, 10) s"))[0];
     };
     cmp_ok $call->(100)->[1], '>', 0;
-    is_deeply $call->(20_000), [ 20_000, -1 ], 'beyond them states are left out, as beyond their bytes';
+    is_deeply $call->(20_000), [ 20_000, -1 ], 'states beyond them are left out, as beyond their bytes';
 };
 
 subtest 'tasks show the states of their subgraphs' => sub {
@@ -214,8 +214,8 @@ subtest 'the history of a thread has its checkpoints, newest first' => sub {
     is_deeply $ids->(checkpoint => { checkpoint_ns => 'a.b:1' }), [ reverse @$below ], 'of a subgraph';
     is_deeply $ids->(checkpoint => { checkpoint_id => $root->[0] }), [ $root->[0] ], 'of one checkpoint';
     is_deeply +($history->(select => ['next'], limit => 1))[1], [ { next => [] } ], 'select';
-    is_deeply +($history->())[1], +($play->api('get_history', $thread, '{}', 100_000))[1], 'a small one is composed at once';
-    is +($play->api('get_history', $thread, '{}', 300))[1] // '', '', 'a larger one is not';
+    is_deeply +($history->())[1], +($play->api('get_history', $thread, '{}', 100_000))[1], 'a small history is composed at once';
+    is +($play->api('get_history', $thread, '{}', 300))[1] // '', '', 'a larger history is not composed at once';
     is_deeply +($play->api('get_history', $play->thread, '{}'))[1], [], 'a thread without checkpoints has none';
     is +($play->api('get_history', AgentSQL::uuid(), '{}'))[0], 'thread_not_found', 'an unknown thread';
 };
@@ -507,7 +507,7 @@ subtest 'the metadata of a checkpoint have what the tasks of its parent wrote, b
     is metadata_of($thread, $id)->{writes}, undef, 'the checkpoint before has none: it is the first one';
     my $found = sub { [ map { $_->{checkpoint_id} } @{ $play->body('get_history', $thread, AgentSQL::encode({ metadata => { writes => $_[0] } })) } ] };
     is_deeply $found->($writes), [$next], 'a filter of the history finds it';
-    is_deeply $found->({ think => undef }), [], 'and not another one';
+    is_deeply $found->({ think => undef }), [], 'another filter finds nothing';
     is_deeply $play->body('get_history', $thread, '{"select":["next"],"limit":1}'), [ { next => [] } ], 'none is shown without metadata';
 };
 
@@ -643,7 +643,7 @@ subtest 'get_thread_storage of a thread with many values tells the channels of t
     my $values = $play->body('get_thread_storage', $thread)->{channel_values};
     is_deeply [ @$values{qw(count bytes)} ], [ 105_400, 10_540_000 ], 'all are in the sum';
     is_deeply $values->{by_channel}{c20}, { versions => 100, bytes => 10_000 }, 'the newest 100,000 by channel';
-    ok $values->{by_channel_is_partial}, 'which is marked';
+    ok $values->{by_channel_is_partial}, 'the list of channels is marked as partial';
 };
 
 done_testing;

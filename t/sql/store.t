@@ -149,7 +149,7 @@ subtest 'an item expires, and a read begins its time again' => sub {
     isnt((split / /, $rows->())[$_], (split / /, $before)[$_], 'a hundredth of its time later it does') for 0, 1;
     at('70 seconds');
     is get('t', 'k')->{key}, 'k', 'the read began its time again';
-    is get('t', 'm')->{key}, 'm', 'so did the search';
+    is get('t', 'm')->{key}, 'm', 'a search began the time of its items again';
     is get('t', 'l'), 'null', 'it is not read after its time';
     is_deeply [ sort @{ keys_of(namespace_prefix => ['t'], refresh_ttl => \0) } ], [qw(k m n)], 'a search does not find it';
     is $session->value('select agent.sweep_store()'), 1, 'it is deleted';
@@ -220,7 +220,7 @@ subtest 'invalid items and searches of the store are refused' => sub {
     is put([ ($label) x 32 ], 'k' x 1024, {}), 'ok', 'the longest namespace and key can be stored';
     is_deeply keys_of(namespace_prefix => [ ($label) x 32 ]), [ 'k' x 1024 ];
     is put([ map { substr(join('', map { chr 33 + ($_ * 7919) % 90 + ($_ % 3) * 200 } $_ .. $_ + 40), 0, 20) =~ tr/./x/r } 1 .. 25 ], 'k', {}), 'ok',
-        'also one that does not compress';
+        'a key that does not compress can be stored';
 };
 
 sub wait_blocked {

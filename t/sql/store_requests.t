@@ -103,7 +103,7 @@ subtest 'the puts of a run that was taken are not executed' => sub {
     clear();
     is +(request([ op_put(['f'], 'k', {}), op_get(['f'], 'k') ], undef, undef, epoch => $claim->{epoch} + 1))[0], 'run_taken';
     is +(request([ op_put(['f'], 'k', {}) ], undef, undef, deployment => '00000000-0000-0000-0000-000000000002'))[0], 'run_taken',
-        'nor those under another deployment';
+        'puts under another deployment are not executed';
     is get('f', 'k'), 'null';
     is +(request([ op_get(['f'], 'k') ], undef, undef, epoch => $claim->{epoch} + 1))[0], 'ok', 'reads need no lease';
 };

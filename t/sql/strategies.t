@@ -193,7 +193,7 @@ subtest 'interrupt and rollback end many waiting runs in several transactions, n
         my %changed = map { $_ => 1 } split / /, $play->session->extra;
         is_deeply [ sort keys %changed ], [ sort $thread, @runs[ 250 - $most .. 249 ] ], "it ends the $most newest runs";
         is_deeply [ map { $play->status($thread, $_) } @runs[ 249 - $most, 250 - $most, 249 ], $new ],
-            [ 'pending', $after, $after, 'run_not_found' ], 'and no other';
+            [ 'pending', $after, $after, 'run_not_found' ], 'no other run is ended';
         is $play->queue($claim->{run_id})->{cancel}, undef, 'the executing run goes on';
         my ($count, $code) = (1);
         do { ($code, $before) = $play->try_run($thread, run => $new, strategy => $strategy, before => $before); $count++ } while ($code eq 'waiting');

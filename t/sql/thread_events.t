@@ -213,7 +213,7 @@ subtest 'a run that is rolled back is reported as deleted to readers of some of 
     is_deeply $_->(), ['custom 2-0'] for $inside, $before;
     $play->api('cancel_run', $thread, $claim->{run_id}, 'rollback');
     $play->save($worker, finish($claim, 'interrupted'));
-    is_deeply $_->(), ['end 2 deleted'], 'also when no run follows' for $inside, $before;
+    is_deeply $_->(), ['end 2 deleted'], 'a deleted run is reported when no run follows' for $inside, $before;
     my $third = leased($thread);
     say($third, 0);
     is_deeply $_->(), ['custom 3-0'] for $inside, $before;
@@ -287,7 +287,7 @@ subtest 'events dropped by retention are replaced by a gap event and the state' 
     my @rows = $play->poll($thread, $good->{run_id}, 0);
     is_deeply [ map { [ @$_[ 0, 1, 3 ] ] } @rows ],
         [ [ 0, 'gap', '' ], [ 0, 'values', '' ], [ 2, 'feedback', '' ], [ 2, '', 'success' ] ],
-        'only the last event moves the cursor';
+        'the last event alone moves the cursor';
     is_deeply AgentSQL::decode($rows[0][2]), { run_id => $good->{run_id}, after => 0, last => 2 };
     is_deeply AgentSQL::decode($rows[1][2]), { messages => [ AgentSQL::Play::human('kept') ] };
     is_deeply AgentSQL::decode($rows[2][2]), { k => "http://f/$good->{run_id}/k" };

@@ -148,7 +148,7 @@ subtest 'processes with a session of their own end with the runner that started 
     is_deeply \@parents, [ ($sv->spawner_pid) x 2 ], 'the spawner has adopted both';
     kill KILL => $runners[0];
     wait_for('the process of the runner to end', sub { !is_alive($left{ $runners[0] }) });
-    ok is_alive($left{ $runners[1] }), 'that of the other runner goes on';
+    ok is_alive($left{ $runners[1] }), 'the process of the other runner goes on';
     is $sv->stop, 0, 'the supervisor exits with status 0';
     ok !is_alive($left{ $runners[1] }), 'it has ended when the supervisor has';
     sql('delete from agent.run_queue');

@@ -397,8 +397,8 @@ subtest 'a run whose output cannot be stored ends in error, other runs of its ba
     wait_all_final('success', @good);
     is error_of($bad), 'InvalidOutputError', 'the error of the run is InvalidOutputError';
     is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'the last event of the run is the error';
-    like +(events_of($bad))[-1][1]{message}, qr/error log says why \(AGT0313\)/, 'which names the message of the error log';
-    like $sv->log_text, qr/AGT0313: save_batch failed: .*violates check constraint/, 'that says why';
+    like +(events_of($bad))[-1][1]{message}, qr/error log says why \(AGT0313\)/, 'the error of the run names the message of the error log';
+    like $sv->log_text, qr/AGT0313: save_batch failed: .*violates check constraint/, 'the error log says why the database refused';
     like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'the refused batch had several runs';
     unlike $sv->log_text, qr/AGT033[12]/, 'the runner is not killed';
     is $sv->stop, 0, 'the supervisor exits with status 0';
@@ -416,12 +416,12 @@ subtest 'a supervisor has two connections, and a third one from the first long l
     my $connections = sub { sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'") };
     my $sv = TestSupervisor->start($pg);
     wait_status($sv->start_run({ do => 'step' }), 'success');
-    is $connections->(), 2, 'short lines need two';
+    is $connections->(), 2, 'a supervisor with short lines has two connections';
     my $gate = make_gate();
     my $run = $sv->start_run({ do => 'gate', path => $gate, bytes => 100_000 });
     open_gate($gate);
     wait_status($run, 'success');
-    is $connections->(), 3, 'a long line has one of its own';
+    is $connections->(), 3, 'a long line has a connection of its own';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -477,7 +477,7 @@ subtest 'a database of another region: nothing is claimed' => sub {
     $sv = TestSupervisor->start($pg, region => 'local');
     wait_status($run, 'success');
     pass 'a supervisor of the region of the database executes it';
-    is $sv->stop, 0, 'that supervisor exits with status 0';
+    is $sv->stop, 0, 'the second supervisor exits with status 0';
 };
 
 subtest 'a database without the schema is logged, and the supervisor continues to try' => sub {

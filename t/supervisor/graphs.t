@@ -126,7 +126,7 @@ for my $start (sort keys %import_of) {
         is stored('good', 'error'), undef, 'another graph of its program is reported';
         for my $graph (qw(bad worse)) {
             is stored($graph, "error ->> 'error'"), 'GraphImportError', "the graph $graph is reported with an error";
-            like stored($graph, "error ->> 'message'"), qr/\ATwo processes in a row have ended .*: \Q$import_of{$start}\E\. /, 'which says why';
+            like stored($graph, "error ->> 'message'"), qr/\ATwo processes in a row have ended .*: \Q$import_of{$start}\E\. /, 'the error of the graph says why';
             my $run = create_run({ do => 'noop' }, graph => $graph);
             $sv->wake;
             wait_status($run, 'error');
@@ -149,7 +149,7 @@ subtest 'runs of a program that does not start end in error' => sub {
     my @early = create_each(2, { do => 'noop' }, graph => 'shared');
     wait_status($_, 'error') for @early;
     is error_of($early[0]), 'RunnerStartError', 'the error has a name';
-    like run_field($early[0], "error->>'message'"), qr/\ANo process of the program of the graph starts \((?:exit status 3|the runner process ended unexpectedly)\)/, 'which says why';
+    like run_field($early[0], "error->>'message'"), qr/\ANo process of the program of the graph starts \((?:exit status 3|the runner process ended unexpectedly)\)/, 'the error of the graph says why';
     ok $sv->wait_log(qr/AGT0377: run $early[0] ends in error: no runner of pool default starts/), 'the log names the run';
     my $quarantined = create_run({ do => 'noop' }, graph => 'shared', request => { after_seconds => 3600 });
     sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$quarantined'");

@@ -142,8 +142,8 @@ subtest 'a delta does not go on at a checkpoint that was deleted since' => sub {
 subtest 'a run whose state has too many channels is told the limit' => sub {
     my $run = run_steps([ send => put($IDS[6], undef, map { ("c$_" => undef) } 1 .. 1025) ]);
     wait_status($run, 'error');
-    is error_of($run), 'InvalidOutputError', 'too many channels: the output of the run is refused';
-    like +(events_of($run))[-1][1]{message}, qr/more than 1,024 channels/, 'too many channels: its error names the limit';
+    is error_of($run), 'InvalidOutputError', 'the output of a run with too many channels is refused';
+    like +(events_of($run))[-1][1]{message}, qr/more than 1,024 channels/, 'the error of a run with too many channels names the limit';
 };
 
 subtest 'a run that refers to a value that its thread does not have ends in error alone' => sub {

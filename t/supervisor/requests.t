@@ -52,12 +52,12 @@ subtest 'state.get: a state longer than a line comes in parts of at most 1 MB' =
 
 subtest 'state.get: an element longer than a part is a part of its own' => sub {
     my @replies = replies_of(create_large_runs(1, 3, { do => 'read' }, bytes => 2_000_000));
-    is_deeply [ map { $_->{part} } @replies ], [ ({ messages => 1 }) x 3 ], 'three parts';
+    is_deeply [ map { $_->{part} } @replies ], [ ({ messages => 1 }) x 3 ], 'each long element is a part';
 };
 
 subtest 'state.get: a thread without a state has an empty one' => sub {
     my ($reply) = replies_of(create_run({ do => 'read' }));
-    is_deeply [ @{$reply}{qw(part more)} ], [ {}, 0 ], 'no channel';
+    is_deeply [ @{$reply}{qw(part more)} ], [ {}, 0 ], 'the state has no channels';
 };
 
 subtest 'a request that cannot be answered is refused with a code' => sub {
@@ -154,7 +154,7 @@ sub with_body {
 subtest 'a state that the database cannot read is refused' => sub {
     with_body("raise exception 'no';", sub {
         my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
-        is $reply->{code}, 'state_failed', 'after three failures, of which the code does not speak as of time';
+        is $reply->{code}, 'state_failed', 'the request is refused after three failures, with the code of a refusal';
         ok $sv->wait_log(qr/AGT0375: a request of run \S+ could not be answered: the database refused it;/), 'the log says why';
     });
     with_body(q(return query values ('ok', '{"values":{"a":', null), ('ok', null, null), ('ok', '}}', null);), sub {

@@ -113,7 +113,7 @@ subtest 'a run whose start line the database refuses to compose ends in error, w
     wait_status($refused, 'error', 180);
     is error_of($refused), 'StartFailedError', 'the error of the run is StartFailedError';
     like run_field($refused, "error->>'message'"), qr/refused .* \(AGT0313\)/, 'its message says where the cause is';
-    like $sv->log_text, qr/AGT0371: the start of run $refused could not be composed: the database refused it/, 'so does the log';
+    like $sv->log_text, qr/AGT0371: the start of run $refused could not be composed: the database refused it/, 'the log says why the start line could not be composed';
     mend_start();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

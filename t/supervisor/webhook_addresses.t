@@ -72,7 +72,7 @@ behaviour 'addresses: an allowed host may have any address' => sub {
     my $sv = start_sender($pg, { allow => ['mine.127-0-0-1.test'] });
     wait_delivered(hooked_run($sv, "http://MINE.127-0-0-1.test:$port/"));
     wait_failed(hooked_run($sv, "http://not.127-0-0-1.test:$port/"), qr/127\.0\.0\.1 may not be called/);
-    is $receiver->connections, 1, 'only the allowed host is called';
+    is $receiver->connections, 1, 'the allowed host alone is called';
     $sv->stop;
 };
 
