@@ -8,9 +8,9 @@
 #include <mpm_common.h>
 
 #include "auth/admission.h"
+#include "auth/child_state.h"
 #include "auth/deployment_path.h"
 #include "auth/key_region.h"
-#include "auth/own_child.h"
 #include "auth/provider.h"
 #include "auth/require.h"
 #include "child.h"
@@ -29,7 +29,7 @@
 #include "handlers/handlers.h"
 #include "http/body.h"
 #include "http/browser.h"
-#include "http/head.h"
+#include "http/header_size.h"
 #include "http/problem.h"
 #include "http/response.h"
 #include "http/router.h"
@@ -94,7 +94,7 @@ static int handle_request(request_rec *r)
     call->dir = agent_location_dir(r);
     call->db = current_child->db;
     call->renew = agent_admission_renew;
-    if (agent_head_check(call) != APR_SUCCESS) {
+    if (agent_header_size_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     agent_router_match(call);
@@ -259,7 +259,7 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 static void start_child(apr_pool_t *pool, server_rec *server)
 {
     current_child = agent_child_start(server, pool);
-    agent_own_child_set(current_child);
+    agent_child_state_set(current_child);
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)

@@ -16,7 +16,7 @@
 
 #include "../http/problem.h"
 #include "../http/router.h"
-#include "own_child.h"
+#include "child_state.h"
 #include "provider.h"
 #include "realm.h"
 #include "require.h"
@@ -39,7 +39,7 @@ static bool is_not_served(request_rec *r)
  * account. */
 static int refuse(request_rec *r)
 {
-    const agent_child_t *child = agent_own_child_get();
+    const agent_child_t *child = agent_child_state_get();
     agent_error_t *err = NULL;
 
     if (child == NULL || !is_not_served(r)) {

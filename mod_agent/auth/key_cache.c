@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash of verified keys, and a ring in the order in which they were added;
- * see key_cache.h. A key is kept as its mark, SipHash-2-4 under two random
- * secrets of the process: nothing can be computed from a mark elsewhere,
+ * see key_cache.h. A key is kept as a keyed hash, SipHash-2-4 under two random
+ * secrets of the process: nothing can be computed from a hash elsewhere,
  * another text has the same one with a probability of 2^-128, and since nobody
- * knows the mark of a text, the time of a comparison tells nothing about a key.
+ * knows the hash of a text, the time of a comparison tells nothing about a key.
  */
 #include "key_cache.h"
 
@@ -17,12 +17,12 @@
 
 #include "../core/lock.h"
 
-typedef struct mark_t {
+typedef struct keyed_hash_t {
     apr_uint64_t halves[2];
-} mark_t;
+} keyed_hash_t;
 
 typedef struct entry_t {
-    mark_t mark;
+    keyed_hash_t hash;
     /* user_id: NULL, or user. */
     agent_identity_t identity;
     char user[AGENT_KEY_USER_SIZE];
@@ -33,7 +33,7 @@ struct agent_key_cache_t {
     unsigned char secrets[2][APR_SIPHASH_KSIZE];
     /* Protects the members below; never held during a statement. */
     agent_lock_t *lock;
-    apr_hash_t *by_mark;
+    apr_hash_t *by_hash;
     /* The entries, made when they are first needed: a pool frees none. The
      * next one to be used is the oldest. */
     entry_t **entries;
@@ -58,35 +58,37 @@ apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
 
     /* The hash allocates when it grows: a pool that only it uses. */
     apr_pool_create(&cache->pool, pool);
-    cache->by_mark = apr_hash_make(cache->pool);
+    cache->by_hash = apr_hash_make(cache->pool);
     cache->entries = apr_pcalloc(pool, (apr_size_t)size * sizeof(entry_t *));
     cache->size = size;
     *out = cache;
     return rv == APR_SUCCESS ? agent_lock_create(&cache->lock, pool) : rv;
 }
 
-static mark_t compute_mark(const agent_key_cache_t *cache, const char *text)
+static keyed_hash_t compute_hash(const agent_key_cache_t *cache,
+                                 const char *text)
 {
     size_t length = strlen(text);
 
-    return (mark_t){{apr_siphash24(text, length, cache->secrets[0]),
-                     apr_siphash24(text, length, cache->secrets[1])}};
+    return (keyed_hash_t){{apr_siphash24(text, length, cache->secrets[0]),
+                           apr_siphash24(text, length, cache->secrets[1])}};
 }
 
-static entry_t *find_locked(const agent_key_cache_t *cache, const mark_t *mark)
+static entry_t *find_locked(const agent_key_cache_t *cache,
+                            const keyed_hash_t *hash)
 {
-    return apr_hash_get(cache->by_mark, mark, sizeof(*mark));
+    return apr_hash_get(cache->by_hash, hash, sizeof(*hash));
 }
 
 bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
                           const char *text, apr_time_t now, apr_pool_t *pool)
 {
-    mark_t mark = compute_mark(cache, text);
+    keyed_hash_t hash = compute_hash(cache, text);
     const entry_t *entry;
     bool is_found;
 
     agent_lock_take(cache->lock);
-    entry = find_locked(cache, &mark);
+    entry = find_locked(cache, &hash);
     is_found = entry != NULL && now < entry->until;
     if (is_found) {
         *out = entry->identity;
@@ -97,7 +99,7 @@ bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
 }
 
 /* Returns an entry for the key, which is in the hash then. */
-static entry_t *take_locked(agent_key_cache_t *cache, const mark_t *mark)
+static entry_t *take_locked(agent_key_cache_t *cache, const keyed_hash_t *hash)
 {
     entry_t **place = &cache->entries[cache->next];
 
@@ -105,14 +107,14 @@ static entry_t *take_locked(agent_key_cache_t *cache, const mark_t *mark)
     if (*place == NULL) {
         *place = apr_palloc(cache->pool, sizeof(entry_t));
     }
-    else if (find_locked(cache, &(*place)->mark) == *place) {
-        apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), NULL);
+    else if (find_locked(cache, &(*place)->hash) == *place) {
+        apr_hash_set(cache->by_hash, &(*place)->hash, sizeof(*hash), NULL);
     }
-    (*place)->mark = *mark;
+    (*place)->hash = *hash;
     /* apr_hash_set() keeps the key pointer of an entry that exists: delete it
      * first. */
-    apr_hash_set(cache->by_mark, mark, sizeof(*mark), NULL);
-    apr_hash_set(cache->by_mark, &(*place)->mark, sizeof(*mark), *place);
+    apr_hash_set(cache->by_hash, hash, sizeof(*hash), NULL);
+    apr_hash_set(cache->by_hash, &(*place)->hash, sizeof(*hash), *place);
     return *place;
 }
 
@@ -120,14 +122,14 @@ void agent_key_cache_add(agent_key_cache_t *cache, const char *text,
                          const agent_identity_t *identity, apr_time_t until)
 {
     size_t length = identity->user_id ? strlen(identity->user_id) : 0;
-    mark_t mark = compute_mark(cache, text);
+    keyed_hash_t hash = compute_hash(cache, text);
     entry_t *entry;
 
     if (length >= AGENT_KEY_USER_SIZE) {
         return;
     }
     agent_lock_take(cache->lock);
-    entry = take_locked(cache, &mark);
+    entry = take_locked(cache, &hash);
     entry->identity = *identity;
     if (identity->user_id != NULL) {
         memcpy(entry->user, identity->user_id, length + 1);

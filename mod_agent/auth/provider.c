@@ -18,8 +18,8 @@
 #include "../wait/client_address.h"
 #include "authenticate.h"
 #include "binding.h"
+#include "child_state.h"
 #include "key_region.h"
-#include "own_child.h"
 #include "realm.h"
 
 bool agent_provider_is_chosen(request_rec *r)
@@ -52,7 +52,7 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .authorization = apr_table_get(r->headers_in, "Authorization"),
         .address = agent_client_address_number(r->useragent_addr),
         .is_renewal = agent_binding_get(r) != NULL};
-    const agent_child_t *child = agent_own_child_get();
+    const agent_child_t *child = agent_child_state_get();
 
     if (child != NULL
         && agent_key_region_check(r, child->config, err) != APR_SUCCESS) {
@@ -84,7 +84,7 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
 
 static int check_key(request_rec *r)
 {
-    const agent_child_t *child = agent_own_child_get();
+    const agent_child_t *child = agent_child_state_get();
     agent_error_t *err = NULL;
 
     if (!agent_provider_is_chosen(r)) {

@@ -20,7 +20,7 @@
 #include "../http/router.h"
 #include "../http/unread.h"
 #include "binding.h"
-#include "own_child.h"
+#include "child_state.h"
 
 /* ---- lines ---- */
 
@@ -127,7 +127,7 @@ static int refuse(request_rec *r, const agent_error_t *err)
 {
     agent_body_skip(r);
     ap_custom_response(r, HTTP_INTERNAL_SERVER_ERROR, "");
-    agent_problem_refuse(r, agent_own_child_get(), err);
+    agent_problem_refuse(r, agent_child_state_get(), err);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -171,7 +171,7 @@ static bool is_checked(authz_status *status, const agent_identity_t *identity,
         *status = AUTHZ_DENIED_NO_USER;
         return false;
     }
-    if (agent_own_child_get() == NULL) {
+    if (agent_child_state_get() == NULL) {
         *status = AUTHZ_GENERAL_ERROR;
         return false;
     }
@@ -303,7 +303,7 @@ static void explain_scope(request_rec *r)
         && lacks_scope(r) && agent_problem_of(r) == NULL) {
         agent_error_set(&err, AGENT_E_SCOPE_REQUIRED, NULL, NULL, r->pool);
         agent_body_skip(r);
-        agent_problem_refuse(r, agent_own_child_get(), err);
+        agent_problem_refuse(r, agent_child_state_get(), err);
     }
 }
 

@@ -68,7 +68,7 @@ static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
         return refuse_size(call);
     }
     if (status == HTTP_REQUEST_TIME_OUT) {
-        return refuse(call, AGENT_E_LATE, NULL);
+        return refuse(call, AGENT_E_REQUEST_TIMEOUT, NULL);
     }
     return refuse(call, AGENT_E_BAD_REQUEST,
                   "The body ended too early or is badly chunked.");
@@ -227,9 +227,9 @@ static apr_status_t refuse_wait(agent_call_t *call, apr_status_t rv)
 {
     switch (rv) {
     case APR_TIMEUP:
-        return refuse(call, AGENT_E_LATE, NULL);
+        return refuse(call, AGENT_E_REQUEST_TIMEOUT, NULL);
     case APR_ENOSPC:
-        return refuse(call, AGENT_E_LATE,
+        return refuse(call, AGENT_E_REQUEST_TIMEOUT,
                       "The body did not arrive in time, and other requests "
                       "needed its memory.");
     case APR_EBUSY:

@@ -11,7 +11,7 @@
 #include "../model/run.h"
 #include "../wait/park.h"
 #include "disconnect.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "large_values.h"
 
 typedef struct await_t {
@@ -175,8 +175,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (await->values != NULL) {
         return agent_large_values_take_turn(await->values, reason, scratch);
     }
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        (void)!finish(await, agent_key_end_set(await->call), NULL, scratch);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        (void)!finish(await, agent_invalid_key_set(await->call), NULL, scratch);
         return AGENT_TURN_DONE;
     }
     return reason == AGENT_REASON_HEARTBEAT

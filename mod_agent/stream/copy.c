@@ -14,7 +14,7 @@
 #include "../model/thread.h"
 #include "../model/thread_copy.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "large_values.h"
 
 /* A thread whose runs are deleted again and again is not copied for ever. */
@@ -86,7 +86,7 @@ static apr_status_t copy_piece(bool *more, const copy_t *copy,
     const agent_thread_copy_t ids = {.thread_id = copy->ref.thread_id,
                                      .changed_id = copy->changed_id};
 
-    if (agent_key_end_check(call) != APR_SUCCESS) {
+    if (agent_invalid_key_check(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     return agent_thread_copy_piece(more, call->child->turn_db, &call->ref, &ids,
@@ -111,8 +111,8 @@ static agent_turn_t end(copy_t *copy, agent_wake_reason_t reason,
 
     give_up(copy, scratch);
     switch (reason) {
-    case AGENT_REASON_KEY_ENDED:
-        return agent_key_end_respond(call, false);
+    case AGENT_REASON_KEY_INVALID:
+        return agent_invalid_key_respond(call, false);
     case AGENT_REASON_STOPPING:
         return respond(copy,
                        agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
@@ -128,7 +128,8 @@ static bool is_end(agent_wake_reason_t reason)
 {
     return reason == AGENT_REASON_CLIENT_GONE
         || reason == AGENT_REASON_HALF_CLOSED
-        || reason == AGENT_REASON_KEY_ENDED || reason == AGENT_REASON_STOPPING;
+        || reason == AGENT_REASON_KEY_INVALID
+        || reason == AGENT_REASON_STOPPING;
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,

@@ -13,7 +13,7 @@
 #include "../model/run.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 
 typedef struct deletion_t {
     agent_call_t *call;
@@ -192,14 +192,14 @@ static apr_status_t take_piece(deletion_t *deletion, agent_wake_reason_t reason,
 {
     agent_call_t *call = deletion->call;
 
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        return agent_key_end_set(call);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        return agent_invalid_key_set(call);
     }
     if (reason == AGENT_REASON_STOPPING) {
         return agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
                                call->pool);
     }
-    if (needs_key(deletion) && agent_key_end_check(call) != APR_SUCCESS) {
+    if (needs_key(deletion) && agent_invalid_key_check(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     return deletion->delete_piece(deletion, call->child->turn_db, scratch);

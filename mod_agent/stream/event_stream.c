@@ -18,7 +18,7 @@
 #include "../model/values.h"
 #include "../wait/park.h"
 #include "disconnect.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "sse.h"
 
 apr_status_t agent_event_stream_begin(agent_event_stream_t *stream)
@@ -174,9 +174,9 @@ static agent_turn_t end_with_key(const agent_event_stream_t *stream,
     agent_call_t *call = stream->call;
 
     if (!stream->begun || stream->parts != NULL) {
-        return agent_key_end_respond(call, stream->begun);
+        return agent_invalid_key_respond(call, stream->begun);
     }
-    agent_key_end_set(call);
+    agent_invalid_key_set(call);
     agent_problem_log(call);
     agent_response_write(
         call,
@@ -253,7 +253,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         agent_response_abort(stream->call);
         return AGENT_TURN_DONE;
     }
-    if (reason == AGENT_REASON_KEY_ENDED) {
+    if (reason == AGENT_REASON_KEY_INVALID) {
         return end_with_key(stream, scratch);
     }
     if (reason <= AGENT_REASON_HALF_CLOSED) {

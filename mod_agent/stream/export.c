@@ -17,7 +17,7 @@
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "part.h"
 
 /* Of a part, which may have one row more. */
@@ -90,8 +90,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         agent_response_abort(export->call);
         return AGENT_TURN_DONE;
     }
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        return agent_key_end_respond(export->call, export->begun);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        return agent_invalid_key_respond(export->call, export->begun);
     }
     rv = send_part(export, scratch);
     if (rv == APR_EAGAIN && reason != AGENT_REASON_STOPPING) {

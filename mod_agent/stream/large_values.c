@@ -18,7 +18,7 @@
 #include "../model/values.h"
 #include "../wait/output.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "part.h"
 
 /* Of the output that the child may still hold: parts become smaller before a
@@ -116,8 +116,8 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
         agent_response_abort(values->call);
         return AGENT_TURN_DONE;
     }
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        return agent_key_end_respond(values->call, values->begun);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        return agent_invalid_key_respond(values->call, values->begun);
     }
     do {
         apr_pool_t *pool;

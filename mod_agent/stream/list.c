@@ -16,7 +16,7 @@
 #include "../http/requester.h"
 #include "../http/response.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 #include "large_values.h"
 
 typedef struct reading_t {
@@ -99,8 +99,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return AGENT_TURN_DONE;
     }
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        return agent_key_end_respond(call, false);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        return agent_invalid_key_respond(call, false);
     }
     rv = reading->request.read(&page, call, call->child->turn_db,
                                &reading->request, NULL, scratch);

@@ -12,7 +12,7 @@
 #include "../http/response.h"
 #include "../model/state.h"
 #include "../wait/park.h"
-#include "key_end.h"
+#include "invalid_key.h"
 
 /* The timer of the wait counts the time of day, the end of the call does not:
  * they differ by a little. */
@@ -97,8 +97,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         return leave(call);
     }
     /* The update goes on, as a run does. */
-    if (reason == AGENT_REASON_KEY_ENDED) {
-        return agent_key_end_respond(call, false);
+    if (reason == AGENT_REASON_KEY_INVALID) {
+        return agent_invalid_key_respond(call, false);
     }
     if (!is_over && reason == AGENT_REASON_HEARTBEAT) {
         return AGENT_TURN_WAIT;

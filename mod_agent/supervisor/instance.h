@@ -13,12 +13,12 @@
 #include "runner/pool/runner.h"
 #include "runner/run/runs.h"
 #include "shutdown.h"
-#include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
 #include "statement/failing.h"
 #include "statement/notify.h"
+#include "statement/read_parts.h"
 #include "statement/release_runs.h"
 #include "statement/save.h"
 #include "statement/save_graphs.h"
@@ -59,7 +59,7 @@ typedef struct agent_supervisor_t {
     agent_lease_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
-    agent_answer_t answer;
+    agent_read_parts_t answer;
     agent_save_t save;
     agent_release_runs_t release;
     agent_notify_t notify;

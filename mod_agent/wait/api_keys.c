@@ -182,10 +182,10 @@ static void end_key_locked(agent_api_keys_t *keys, agent_waiter_t *first)
     while ((next = APR_RING_NEXT(first, same_key)) != first) {
         APR_RING_REMOVE(next, same_key);
         next->has_key = false;
-        agent_dispatch_wake_locked(next, AGENT_REASON_KEY_ENDED);
+        agent_dispatch_wake_locked(next, AGENT_REASON_KEY_INVALID);
     }
     first->has_key = false;
-    agent_dispatch_wake_locked(first, AGENT_REASON_KEY_ENDED);
+    agent_dispatch_wake_locked(first, AGENT_REASON_KEY_INVALID);
 }
 
 /* Sets expire_at anew. */
@@ -208,11 +208,11 @@ static void end_expired_locked(agent_api_keys_t *keys, apr_time_t now)
 
 /* ---- the statement ---- */
 
-static const agent_statement_t read_ended_keys_statement = {
-    .name = "agent_read_ended_keys",
+static const agent_statement_t find_invalid_keys_statement = {
+    .name = "agent_find_invalid_keys",
     .params = 1,
     .is_repeatable = true,
-    .sql = "select key_id from agent.read_ended_keys($1)"};
+    .sql = "select key_id from agent.find_invalid_keys($1)"};
 
 /* Returns the IDs of the keys that are due, in pool, and begins their next
  * interval: what the statement says is at least as new as this. */
@@ -263,7 +263,7 @@ static void check_keys(agent_waiter_registry_t *registry,
     agent_db_result_t *result = NULL;
     agent_error_t *err;
     apr_status_t rv = agent_db_pool_query(
-        &result, keys->db, &read_ended_keys_statement, params, &err, scratch);
+        &result, keys->db, &find_invalid_keys_statement, params, &err, scratch);
 
     agent_lock_take(registry->lock);
     /* The pool has waited for a connection. */

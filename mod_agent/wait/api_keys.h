@@ -3,9 +3,9 @@
  * The API keys with which waiting requests were admitted. A thread asks the
  * database, in one statement for all whose last check is too old, which ones
  * are no longer valid, and wakes their requests with
- * AGENT_REASON_KEY_ENDED. A statement may wait for the connection pool and the
- * database for seconds: another thread ends the keys that expire. Both wait for
- * their next time only while a request with a key waits.
+ * AGENT_REASON_KEY_INVALID. A statement may wait for the connection pool and
+ * the database for seconds: another thread ends the keys that expire. Both wait
+ * for their next time only while a request with a key waits.
  */
 #ifndef AGENT_WAIT_API_KEYS_H
 #define AGENT_WAIT_API_KEYS_H

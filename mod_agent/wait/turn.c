@@ -19,7 +19,7 @@ agent_turn_t agent_turn_take(const agent_parking_t *parking,
     apr_pool_destroy(scratch);
     agent_waiter_end_turn(waiter);
     return reason == AGENT_REASON_CLIENT_GONE
-            || reason == AGENT_REASON_KEY_ENDED
+            || reason == AGENT_REASON_KEY_INVALID
             || reason == AGENT_REASON_STOPPING
         ? AGENT_TURN_DONE
         : turn;

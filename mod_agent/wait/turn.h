@@ -21,8 +21,8 @@ typedef enum agent_turn_t {
 
 /*
  * One turn, which should write at most 64 KB. reason is never NONE; there is no
- * turn after CLIENT_GONE, KEY_ENDED or STOPPING. After HALF_CLOSED, waiters for
- * a change end; responses being sent continue. scratch is destroyed when it
+ * turn after CLIENT_GONE, KEY_INVALID or STOPPING. After HALF_CLOSED, waiters
+ * for a change end; responses being sent continue. scratch is destroyed when it
  * returns.
  */
 typedef agent_turn_t (*agent_turn_fn_t)(void *baton, agent_wake_reason_t reason,

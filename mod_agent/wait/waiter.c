@@ -40,7 +40,7 @@ static unsigned keep_reasons(agent_wake_reason_t reason)
     unsigned kept = reason < AGENT_REASON_INPUT ? 1U << AGENT_REASON_INPUT : 0;
 
     return reason == AGENT_REASON_HALF_CLOSED
-        ? kept | 1U << AGENT_REASON_KEY_ENDED | 1U << AGENT_REASON_STOPPING
+        ? kept | 1U << AGENT_REASON_KEY_INVALID | 1U << AGENT_REASON_STOPPING
         : kept;
 }
 

@@ -23,11 +23,11 @@ typedef enum agent_wake_reason_t {
     /* The client has disconnected. */
     AGENT_REASON_CLIENT_GONE,
     /* The client has closed its sending side, or has disconnected: TCP does not
-     * tell these apart before a write. Hides no KEY_ENDED and no STOPPING: they
-     * follow. */
+     * tell these apart before a write. Hides no KEY_INVALID and no STOPPING:
+     * they follow. */
     AGENT_REASON_HALF_CLOSED,
     /* The request's API key is no longer valid. */
-    AGENT_REASON_KEY_ENDED,
+    AGENT_REASON_KEY_INVALID,
     /* The child stops: the client must be made to reconnect. */
     AGENT_REASON_STOPPING,
     /* Send a heartbeat and query the run. */

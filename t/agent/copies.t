@@ -156,9 +156,9 @@ subtest 'copy thread: what is left of a copy whose client disconnected is swept'
 };
 
 # The thread that ends requests with their keys fails here: requests that write do not rely on it.
-my $read_ended_keys = pack 'H*', sql(q{select encode(convert_to(pg_get_functiondef('agent.read_ended_keys'::regproc), 'UTF8'), 'hex')});
+my $find_invalid_keys = pack 'H*', sql(q{select encode(convert_to(pg_get_functiondef('agent.find_invalid_keys'::regproc), 'UTF8'), 'hex')});
 sub break_ends_of_keys {
-    sql(q{create or replace function agent.read_ended_keys(p_key_ids text[]) returns table (key_id text) language plpgsql
+    sql(q{create or replace function agent.find_invalid_keys(p_key_ids text[]) returns table (key_id text) language plpgsql
         as 'begin raise exception using errcode = ''57014''; end'});
     return;
 }
@@ -184,7 +184,7 @@ subtest 'prune: each thread needs a key that was verified less than 2 s ago' => 
     my $answer = $client->finish($connection);
     is "$answer->{status} $answer->{json}{code}", '401 unknown_key';
     is_deeply [ map { $client->get("/threads/$_")->{status} } @threads ], [ 404, 404, 200 ], 'prune: the thread that was begun is deleted, and no other';
-    sql($read_ended_keys);
+    sql($find_invalid_keys);
 };
 
 subtest 'copy thread: each piece needs a key that was verified less than 2 s ago' => sub {
@@ -199,7 +199,7 @@ subtest 'copy thread: each piece needs a key that was verified less than 2 s ago
     is "$answer->{status} $answer->{json}{code}", '401 unknown_key';
     is $answer->{headers}{connection}, 'close', 'copy thread: the connection is closed';
     is $client->get("/threads/$copy")->{status}, 404, 'copy thread: there is none';
-    sql($read_ended_keys);
+    sql($find_invalid_keys);
     ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
 };
 

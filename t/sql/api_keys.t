@@ -175,7 +175,7 @@ subtest 'the keys of requests that wait: those that are no longer valid' => sub 
     );
     $owner->call('close_account', $closed);
     my %name = reverse %key;
-    my $ended = sub { [ sort map { $name{ $_->[0] } } $session->query("select key_id from agent.read_ended_keys('{" . join(',', @_) . "}')") ] };
+    my $ended = sub { [ sort map { $name{ $_->[0] } } $session->query("select key_id from agent.find_invalid_keys('{" . join(',', @_) . "}')") ] };
     is_deeply $ended->(values %key), [qw(closed expired revoked unknown)];
     is_deeply $ended->(), [], 'of none, none';
 };

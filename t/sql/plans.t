@@ -257,7 +257,7 @@ sub life {
     $measure->('measure_accounts', sub { $session->value('select agent.measure_accounts()') }) for 1, 2;
     $session->query("delete from agent.$_") for qw(account_limits account_counts account_measures);
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
-    $measure->('read_ended_keys', sub { $session->query("select * from agent.read_ended_keys(array['" . sprintf('%022d', 7) . "', 'none'])") });
+    $measure->('find_invalid_keys', sub { $session->query("select * from agent.find_invalid_keys(array['" . sprintf('%022d', 7) . "', 'none'])") });
     $measure->('describe_api_key', sub { $session->call('describe_api_key', sprintf '%022d', 7) });
     my $owner = $session->value("select account_id from agent.api_keys where key_id = '" . sprintf('%022d', 7) . "'");
     $measure->('list_account_keys', sub { $session->call('list_account_keys', $owner, undef, 3) });

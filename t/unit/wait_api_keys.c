@@ -136,7 +136,7 @@ static void the_end_of_an_api_key_wakes_its_waiters(void **state)
     pass(apr_time_from_sec(2));
     for (int i = 2; i < 5; i++) {
         assert_int_equal(agent_waiter_block(waiters[i], -1),
-                         AGENT_REASON_KEY_ENDED);
+                         AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
     assert_int_equal(agent_waiter_block(waiters[0], 0), AGENT_REASON_NONE);
@@ -200,7 +200,7 @@ static void the_earliest_expiry_of_a_key_holds_without_a_database(void **state)
     waiters[1] = register_with_key(&fixture, &second);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(agent_waiter_block(waiters[i], 10000),
-                         AGENT_REASON_KEY_ENDED);
+                         AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
     query_fails = false;
@@ -230,7 +230,7 @@ static void the_expiry_of_a_key_stays_with_its_waiters(void **state)
     waiters[2] = register_with_key(&fixture, &early);
     for (int i = 1; i < 3; i++) {
         assert_int_equal(agent_waiter_block(waiters[i], 10000),
-                         AGENT_REASON_KEY_ENDED);
+                         AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
     query_fails = false;
@@ -261,7 +261,7 @@ static void a_statement_that_waits_holds_up_no_expiry(void **state)
     pass(1000);
     waiters[1] = register_with_key(&fixture, &short_lived);
     assert_int_equal(agent_waiter_block(waiters[1], 10000),
-                     AGENT_REASON_KEY_ENDED);
+                     AGENT_REASON_KEY_INVALID);
     __atomic_store_n(&query_blocks, false, __ATOMIC_SEQ_CST);
     agent_waiter_unregister(waiters[1]);
     agent_waiter_unregister(waiters[0]);
@@ -293,7 +293,7 @@ static void a_key_that_expires_in_a_suspension_ends_when_the_host_goes_on(
     pass(apr_time_from_sec(3602));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(agent_waiter_block(waiters[i], 10000),
-                         AGENT_REASON_KEY_ENDED);
+                         AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
     apr_pool_destroy(fixture.pool);
@@ -316,7 +316,8 @@ static void a_kernel_without_such_a_timer_waits_by_the_time_out_of_poll(
     waiter = register_with_key(&fixture, &identity);
     assert_int_equal(agent_waiter_block(waiter, 20), AGENT_REASON_NONE);
     pass(100000);
-    assert_int_equal(agent_waiter_block(waiter, 10000), AGENT_REASON_KEY_ENDED);
+    assert_int_equal(agent_waiter_block(waiter, 10000),
+                     AGENT_REASON_KEY_INVALID);
     agent_waiter_unregister(waiter);
     apr_pool_destroy(fixture.pool);
     has_timers = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request of a run and the replies that it waits for, members of its lease.
- * ../runner/run/runner_request.h keeps the queue, ../statement/answer.c
+ * ../runner/run/runner_request.h keeps the queue, ../statement/read_parts.c
  * answers;
  * ../runner/run/ack.h replies to records.
  */

@@ -120,7 +120,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     }
     batch->has_long_limit = agent_save_needs_long_limit(lease);
     set_limits_of(limits, save, batch, pool);
-    agent_save_make_params(&params, save->worker->id, batch, pool);
+    agent_save_params_make(&params, save->worker->id, batch, pool);
     agent_batch_send_begin(queue, batch);
     return agent_db_send_both(database->db, &set_limits, limits, &save_batch,
                               &params, err, pool);

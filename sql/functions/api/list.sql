@@ -10,12 +10,12 @@
 \ir accounts/describe_api_key.sql
 \ir accounts/export_account.sql
 \ir accounts/find_api_key.sql
+\ir accounts/find_invalid_keys.sql
 \ir accounts/get_account.sql
 \ir accounts/get_deletion.sql
 \ir accounts/get_usage.sql
 \ir accounts/list_account_keys.sql
 \ir accounts/list_audit_log.sql
-\ir accounts/read_ended_keys.sql
 \ir accounts/revoke_account_key.sql
 \ir accounts/rotate_account_key.sql
 \ir accounts/sign_up.sql

@@ -38,7 +38,7 @@ sub of {
     for my $entry (split /^(?=\Q$MARK\E)/m, $text) {
         $entry =~ /\A\Q$MARK\E(?:\[unknown\])?:/ or next;
         if (my ($outer) = $entry =~ /LOG:  (?:execute [^:]*|statement): (.*)/s) {
-            $is_left_out = $outer =~ /\bagent\.(?:(?:find|use)_api_key|read_ended_keys)\b/;
+            $is_left_out = $outer =~ /\bagent\.(?:(?:find|use)_api_key|find_invalid_keys)\b/;
             push @texts, $outer if !$is_left_out;
         } elsif (my ($nested) = $entry =~ /"Query Text": "((?:[^"\\]|\\.)*)"/) {
             push @texts, $nested if !$is_left_out;

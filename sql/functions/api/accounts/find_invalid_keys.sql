@@ -3,7 +3,7 @@
 -- Returns: a row for each key that does not exist, has expired or was revoked, or whose account is closed.
 -- Bound:   the keys that are asked for. Held by `from unnest(p_key_ids)`.
 -- Locks:   none.
-create or replace function agent.read_ended_keys(p_key_ids text[])
+create or replace function agent.find_invalid_keys(p_key_ids text[])
 returns table (key_id text)
 language sql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -21,4 +21,4 @@ as $function$
                and a.closed_at is null)
 $function$;
 
-comment on function agent.read_ended_keys(text[]) is 'Which of some API keys are no longer valid.';
+comment on function agent.find_invalid_keys(text[]) is 'Which of some API keys are no longer valid.';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to requests of runs; see answer.h. */
-#include "answer.h"
+/* Replies to requests of runs; see read_parts.h. */
+#include "read_parts.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 enum { COL_CODE, COL_BODY, COL_CURSOR };
 
-static bool fits(const agent_answer_t *answer, const agent_lease_t *lease)
+static bool fits(const agent_read_parts_t *answer, const agent_lease_t *lease)
 {
     return agent_start_has_room(answer->runners, lease->group->runner,
                                 LINE_BYTES);
@@ -31,14 +31,14 @@ static bool has_room(void *baton, const agent_lease_t *lease)
         && (lease->request.long_bytes > 0 || fits(baton, lease));
 }
 
-static agent_lease_t *find_next(agent_answer_t *answer)
+static agent_lease_t *find_next(agent_read_parts_t *answer)
 {
     return agent_runner_request_find(&answer->runs->requests, has_room, answer);
 }
 
 static apr_time_t due_answer(void *part)
 {
-    agent_answer_t *answer = part;
+    agent_read_parts_t *answer = part;
 
     return agent_worker_is_live(answer->worker) && !answer->runners->is_stopped
             && find_next(answer) != NULL
@@ -100,8 +100,8 @@ static const char *print_ttl(const agent_lease_group_t *group, apr_pool_t *pool)
 
 /* Sets the parameters; those that are not borrowed are in scratch. */
 static void set_params(const char *params[STORE_PARAMS],
-                       const agent_answer_t *answer, const agent_lease_t *lease,
-                       apr_pool_t *scratch)
+                       const agent_read_parts_t *answer,
+                       const agent_lease_t *lease, apr_pool_t *scratch)
 {
     const agent_runner_request_t *request = &lease->request;
     int at = 0;
@@ -120,7 +120,7 @@ static void set_params(const char *params[STORE_PARAMS],
     params[at++] = third_param(request);
     params[at++] = request->cursor[0] != '\0' ? request->cursor : NULL;
     params[at++] = apr_itoa(scratch,
-                            fits(answer, lease) ? AGENT_ANSWER_BYTES : 0);
+                            fits(answer, lease) ? AGENT_READ_PARTS_BYTES : 0);
     if (request->op == AGENT_RUNNER_REQUEST_STORE) {
         params[at] = print_ttl(lease->group, scratch);
     }
@@ -129,7 +129,7 @@ static void set_params(const char *params[STORE_PARAMS],
 static apr_status_t send_answer(void *part, agent_database_t *database,
                                 agent_error_t **err)
 {
-    agent_answer_t *answer = part;
+    agent_read_parts_t *answer = part;
     agent_lease_t *lease = find_next(answer);
     const char *params[STORE_PARAMS];
 
@@ -142,7 +142,7 @@ static apr_status_t send_answer(void *part, agent_database_t *database,
 }
 
 /* The run of the statement in flight, unless it no longer waits for it. */
-static agent_lease_t *find_sent(const agent_answer_t *answer)
+static agent_lease_t *find_sent(const agent_read_parts_t *answer)
 {
     agent_lease_t *lease = agent_lease_find(&answer->runs->leases,
                                             &answer->key);
@@ -229,7 +229,7 @@ static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
 
 static void receive_answer(void *part, const agent_db_result_t *result)
 {
-    agent_answer_t *answer = part;
+    agent_read_parts_t *answer = part;
     agent_lease_t *lease = find_sent(answer);
     const char *code;
     apr_pool_t *pool;
@@ -250,7 +250,7 @@ static void receive_answer(void *part, const agent_db_result_t *result)
 
 static void fail_answer(void *part, agent_failure_t failure)
 {
-    agent_answer_t *answer = part;
+    agent_read_parts_t *answer = part;
     agent_lease_t *lease = find_sent(answer);
 
     /* The fault of one run, which delays no other. */
@@ -285,5 +285,5 @@ static void fail_answer(void *part, agent_failure_t failure)
     }
 }
 
-const agent_operation_t agent_answer_operation = {
+const agent_operation_t agent_read_parts_operation = {
     "answer", due_answer, send_answer, receive_answer, fail_answer};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of responses whose API key has ended; see key_end.h. */
-#include "key_end.h"
+/* The end of responses whose API key is no longer valid; see invalid_key.h. */
+#include "invalid_key.h"
 
 #include "../http/problem.h"
 #include "../http/response.h"
 
-apr_status_t agent_key_end_check(agent_call_t *call)
+apr_status_t agent_invalid_key_check(agent_call_t *call)
 {
     if (call->renew(call) == APR_SUCCESS) {
         return APR_SUCCESS;
@@ -16,16 +16,16 @@ apr_status_t agent_key_end_check(agent_call_t *call)
     return APR_EGENERAL;
 }
 
-apr_status_t agent_key_end_set(agent_call_t *call)
+apr_status_t agent_invalid_key_set(agent_call_t *call)
 {
     call->r->connection->keepalive = AP_CONN_CLOSE;
     return agent_error_set(&call->err, AGENT_E_UNKNOWN_KEY, NULL, NULL,
                            call->pool);
 }
 
-agent_turn_t agent_key_end_respond(agent_call_t *call, bool has_begun)
+agent_turn_t agent_invalid_key_respond(agent_call_t *call, bool has_begun)
 {
-    agent_key_end_set(call);
+    agent_invalid_key_set(call);
     if (!has_begun) {
         (void)!agent_problem_send(call);
         return AGENT_TURN_DONE;

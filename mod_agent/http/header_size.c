@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the size of a request's line and headers; see head.h. */
-#include "head.h"
+/* Checks the size of a request's line and headers; see header_size.h. */
+#include "header_size.h"
 
 #include <string.h>
 
@@ -18,14 +18,14 @@ static apr_size_t count_bytes(const request_rec *r)
     return bytes;
 }
 
-apr_status_t agent_head_check(agent_call_t *call)
+apr_status_t agent_header_size_check(agent_call_t *call)
 {
-    if (count_bytes(call->r) <= AGENT_HEAD_BYTES) {
+    if (count_bytes(call->r) <= AGENT_HEADER_SIZE_MAX) {
         return APR_SUCCESS;
     }
     call->r->connection->keepalive = AP_CONN_CLOSE;
     return agent_error_setf(&call->err, AGENT_E_HEAD_TOO_LARGE, call->pool,
                             "The request line and the headers are larger than "
                             "%" APR_SIZE_T_FMT " bytes together.",
-                            AGENT_HEAD_BYTES);
+                            AGENT_HEADER_SIZE_MAX);
 }
