@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tables of READMEs name files that exist: sources, SQL functions, tests. A
-# row of a table of costs names the code of its bound and the test of it. A cell has
-# no more text than can be scanned.
+# row of a table of costs names the code of its bound and the test of it. A cell and a
+# paragraph have no more text than can be scanned.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -11,6 +11,10 @@ use Test::More;
 
 my $COSTS = '| input | costs at most | where | test |';
 my $CELL_LENGTH = 300;
+my $PARAGRAPH_LENGTH = 500;
+
+# Pages with longer paragraphs, which are to be split.
+my $LONG = qr{\Amod_ratelimit_regional/|\Amod_agent/(?:runners/(?:node|python)|supervisor/lease)/};
 
 # All paths from the top, of files and folders.
 my %paths = map { $_ => 1 } source_files(), source_folders();
@@ -45,6 +49,14 @@ sub faults_of {
     return @faults;
 }
 
+# The beginnings of paragraphs and items of lists that are too long, without tables and examples.
+sub long_paragraphs {
+    my ($text) = @_;
+    my @paragraphs = map { s/\A\s+|\s+\z//gr =~ s/\s+/ /gr }
+        split /\n(?:[ \t]*\n)+|\n(?= *(?:[*-]|\d+\.) )/, $text =~ s/^```.*?^```\n/\n/mgsr;
+    return map { length() . ' characters: ' . substr $_, 0, 60 } grep { !/\A\|/ && length > $PARAGRAPH_LENGTH } @paragraphs;
+}
+
 my $ROW = "$COSTS\n|---|---|---|---|";
 my @samples = (
     [ 'a row of costs', "$ROW\n| a | b | `core/scan.c` | `t/guards/costs.t`, `size.t` |", '' ],
@@ -60,11 +72,16 @@ my @samples = (
 );
 is join('; ', faults_of($_->[1])), $_->[2], "the check is right about a sample: $_->[0]" for @samples;
 
+my $long = 'x' x 300;
+is join('; ', long_paragraphs("$long\n\n$long\n* $long\n1. $long\n\n```\n$long\n\n$long\n$long\n```\n")), '', 'the check is right about short paragraphs';
+is scalar(() = long_paragraphs("$long\n$long\n\n* $long\n  $long\n\n| $long | $long |\n")), 2, 'the check is right about long paragraphs';
+
 my $tables = 0;
 for my $file (grep { basename($_) eq 'README.md' } source_files()) {
     my $text = slurp(root() . "/$file");
     $tables++ while $text =~ /^\Q$COSTS\E$/mg;
     is join("\n", faults_of($text)), '', "$file: its tables name existing files, and have no empty costs and no cell of more than $CELL_LENGTH characters";
+    is join("\n", long_paragraphs($text)), '', "$file: no paragraph has more than $PARAGRAPH_LENGTH characters" if $file !~ $LONG;
 }
 cmp_ok $tables, '>', 2, 'the tables of costs are found';
 
