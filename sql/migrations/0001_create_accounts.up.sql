@@ -103,18 +103,18 @@ create table agent.account_counts (
 comment on table agent.account_counts is
     'Counts of what accounts with a limit have: the sum of the rows of an account and name, of which a transaction '
     'changes one that no other one holds. Counted anew each minute (agent.count_accounts).';
-comment on column agent.account_counts.account_id is 'The account.';
+comment on column agent.account_counts.account_id is 'The account whose rows are counted.';
 comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
 comment on column agent.account_counts.shard is
     'Number of the row, from 0 to 15; -1: the correction of the last count; others: 16 and the number of a backend, '
     'and a multiple of 4194304 for each further row of it.';
 comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
 comment on column agent.account_counts.counted_at is
-    'In row -1: when the account was last counted; a minute before its last turn while a count of it is under way; '
+    'In the row of shard -1: time of the last count; a minute before the last step while a count is under way; '
     'infinity: the count has ended.';
-comment on column agent.account_counts.sum_value is 'In row -1: the threads that a count under way has found.';
-comment on column agent.account_counts.at_deployment_id is 'In row -1: the deployment that it reads next; null: none.';
-comment on column agent.account_counts.at_thread_id is 'In row -1: the thread that it reads next.';
+comment on column agent.account_counts.sum_value is 'Progress of a count, in row -1: threads found.';
+comment on column agent.account_counts.at_deployment_id is 'Cursor of a count, in row -1: next deployment; null: none.';
+comment on column agent.account_counts.at_thread_id is 'Cursor of a count, in row -1: next thread.';
 
 create index account_counts_counted_idx on agent.account_counts (counted_at) where shard = -1;
 comment on index agent.account_counts_counted_idx is 'Finds the accounts whose count is the oldest.';
@@ -135,7 +135,7 @@ create table agent.account_measures (
 comment on table agent.account_measures is
     'What accounts with a limit of stored bytes have stored, and how far the next measure is '
     '(agent.measure_accounts).';
-comment on column agent.account_measures.account_id is 'The account.';
+comment on column agent.account_measures.account_id is 'The account whose bytes are measured.';
 comment on column agent.account_measures.bytes is
     'Result of the last measure that has ended, none before the first one, and what copies of threads have stored '
     'since.';
@@ -217,11 +217,11 @@ comment on column agent.api_keys.key_id is 'Key ID: the public part of the key, 
 comment on column agent.api_keys.account_id is 'The account whose key it is.';
 comment on column agent.api_keys.digest is 'SHA-256 of the secret, which has 256 random bits: no slow hash is needed.';
 comment on column agent.api_keys.kind is 'service; personal: of the user of its runs; deployment: for one deployment.';
-comment on column agent.api_keys.name is 'Display name.';
+comment on column agent.api_keys.name is 'Name that its creator gave it; not unique.';
 comment on column agent.api_keys.user_id is 'The user of a personal key; null for the other kinds.';
 comment on column agent.api_keys.deployment_id is 'The deployment that it is for; null: all of the account.';
 comment on column agent.api_keys.scopes is 'The scopes that it grants: read, run, deploy, admin; each once.';
-comment on column agent.api_keys.created_at is 'When it was created.';
+comment on column agent.api_keys.created_at is 'When the key was created.';
 comment on column agent.api_keys.expires_at is 'From then on it is not valid; null: never.';
 comment on column agent.api_keys.revoked_at is
     'When it was revoked, or was found to have expired: it is not valid whatever the clock says later. Null: never.';
@@ -311,19 +311,19 @@ comment on table agent.account_deletions is
     'Deletions of accounts, also those that have ended: what was deleted, as its proof. The account keeps its row, '
     'without its name, and its audit log, without details.';
 comment on column agent.account_deletions.deletion_id is 'Identifier.';
-comment on column agent.account_deletions.account_id is 'The account.';
+comment on column agent.account_deletions.account_id is 'The account that is deleted; its row stays closed.';
 comment on column agent.account_deletions.digest is
     'SHA-256 of the text with which its customer reads this record; null when an operator deleted it.';
 comment on column agent.account_deletions.actor is 'Who deleted it, as an actor of agent.audit_log.';
 comment on column agent.account_deletions.requested_at is 'When the account was closed.';
 comment on column agent.account_deletions.log_days is 'For how long logs are kept; null: not known.';
 comment on column agent.account_deletions.backup_days is 'For how long backups are kept; null: not known.';
-comment on column agent.account_deletions.deployment_id is 'The deployment of which rows are deleted now.';
-comment on column agent.account_deletions.step is 'How far it is: agent.delete_account_piece.';
+comment on column agent.account_deletions.deployment_id is 'Progress: the deployment whose rows are deleted now.';
+comment on column agent.account_deletions.step is 'Progress: the next step of agent.delete_account_piece.';
 comment on column agent.account_deletions.last_audit_id is 'The row of the audit log up to which details are empty.';
 comment on column agent.account_deletions.deleted_rows is 'Numbers of deleted rows by table.';
 comment on column agent.account_deletions.pass_at is 'When the present pass over all tables began.';
-comment on column agent.account_deletions.due_at is 'When the next piece is due.';
+comment on column agent.account_deletions.due_at is 'When the next transaction is due.';
 comment on column agent.account_deletions.finished_at is 'When nothing of the account was left; null: not yet.';
 
 create index account_deletions_due_idx on agent.account_deletions (due_at) where finished_at is null;
@@ -353,7 +353,7 @@ comment on table agent.invitations is
 comment on column agent.invitations.digest is 'SHA-256 of its text, which has 256 random bits.';
 comment on column agent.invitations.invitation_id is 'Its public identifier, as in agent.audit_log.';
 comment on column agent.invitations.created_by is 'Who created it, as an actor of agent.audit_log.';
-comment on column agent.invitations.created_at is 'When it was created.';
+comment on column agent.invitations.created_at is 'When the invitation was created.';
 comment on column agent.invitations.expires_at is 'It is not valid from then on.';
 comment on column agent.invitations.used_at is 'When an account was created with it; null: it is not used.';
 comment on column agent.invitations.account_id is 'The account that was created with it.';
@@ -426,7 +426,7 @@ comment on table agent.assistants is
 comment on column agent.assistants.deployment_id is 'The deployment that owns the row.';
 comment on column agent.assistants.assistant_id is 'Identifier; UUIDv5 of the graph name for system assistants.';
 comment on column agent.assistants.graph_id is 'The graph that it runs.';
-comment on column agent.assistants.name is 'Display name.';
+comment on column agent.assistants.name is 'Name for display; not unique.';
 comment on column agent.assistants.description is 'Free text or null.';
 comment on column agent.assistants.config is 'Defaults for the config of each run.';
 comment on column agent.assistants.context is 'Defaults for the context of each run.';
@@ -435,7 +435,7 @@ comment on column agent.assistants.version is 'Number of the current version, fr
 comment on column agent.assistants.last_version is 'Highest number of a version.';
 comment on column agent.assistants.is_system is
     'Whether it is the system assistant of its graph: it is not deleted and keeps its graph.';
-comment on column agent.assistants.created_at is 'When it was created.';
+comment on column agent.assistants.created_at is 'When the assistant was created.';
 comment on column agent.assistants.updated_at is 'When it was last changed.';
 
 create table agent.assistant_versions (

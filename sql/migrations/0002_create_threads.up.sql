@@ -55,7 +55,7 @@ comment on column agent.threads.state_deletions is
     'How often checkpoints of the thread were deleted: a copy that is under way is then not of one moment.';
 comment on column agent.threads.is_deleted is
     'Its deletion has begun: for clients it does not exist, but its id is taken until the rest is deleted.';
-comment on column agent.threads.created_at is 'When it was created.';
+comment on column agent.threads.created_at is 'When the thread was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
 comment on column agent.threads.ttl is 'How long it is kept without a run or an update of the state; null: for ever.';
@@ -88,7 +88,7 @@ comment on table agent.thread_expiries is
     'Threads scheduled for deletion. A separate table, so that other threads have no row, and threads and runs no '
     'index on a column that each end of a run changes.';
 comment on column agent.thread_expiries.deployment_id is 'The deployment that owns the row.';
-comment on column agent.thread_expiries.thread_id is 'The thread.';
+comment on column agent.thread_expiries.thread_id is 'The thread that expires.';
 comment on column agent.thread_expiries.expires_at is 'Not deleted before.';
 
 create index thread_expiries_due on agent.thread_expiries (expires_at);
@@ -138,7 +138,7 @@ create table agent.checkpoints (
 );
 comment on table agent.checkpoints is 'States of a thread as the API shows them, one per step of a run.';
 comment on column agent.checkpoints.deployment_id is 'The deployment that owns the row.';
-comment on column agent.checkpoints.thread_id is 'The thread.';
+comment on column agent.checkpoints.thread_id is 'The thread whose state it is.';
 comment on column agent.checkpoints.checkpoint_ns is
     'Namespace of the graph that it is of; empty for the root graph, whose newest checkpoint is the head.';
 comment on column agent.checkpoints.checkpoint_id is 'Identifier made by the runner; ordered by time within a run.';
@@ -176,7 +176,7 @@ comment on table agent.checkpoint_tasks is
     'Reports of runs about tasks of checkpoints: a row for each, since the tasks of a step end one by one. It is '
     'deleted with its run, which may have continued from a checkpoint of another one.';
 comment on column agent.checkpoint_tasks.deployment_id is 'The deployment that owns the row.';
-comment on column agent.checkpoint_tasks.thread_id is 'The thread.';
+comment on column agent.checkpoint_tasks.thread_id is 'The thread of the checkpoint.';
 comment on column agent.checkpoint_tasks.checkpoint_id is 'The checkpoint in whose tasks it is.';
 comment on column agent.checkpoint_tasks.task_id is 'Identifier of the task made by the runner.';
 comment on column agent.checkpoint_tasks.run_id is 'The run that executed it.';
@@ -207,7 +207,7 @@ comment on table agent.checkpoint_items is
 comment on column agent.checkpoint_items.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_items.thread_id is
     'The thread; threads share no content, so that one can be deleted as a whole.';
-comment on column agent.checkpoint_items.list_id is 'The list.';
+comment on column agent.checkpoint_items.list_id is 'The list of the elements, which segments of channels name.';
 comment on column agent.checkpoint_items.position is
     'Position of its first element in the values that contain it, from 0.';
 comment on column agent.checkpoint_items.elements is
@@ -233,14 +233,14 @@ comment on table agent.inherited_items is
     'Elements of deleted checkpoints that remaining ones contain. They are deleted with the last checkpoint that '
     'contains them (agent.release_items).';
 comment on column agent.inherited_items.deployment_id is 'The deployment that owns the row.';
-comment on column agent.inherited_items.thread_id is 'The thread.';
+comment on column agent.inherited_items.thread_id is 'The thread of the checkpoint.';
 comment on column agent.inherited_items.is_snapshot is
     'Whether they are of snapshots: the ancestor is in agent.checkpoint_snapshots.';
 comment on column agent.inherited_items.checkpoint_ns is 'Namespace of the ancestor.';
 comment on column agent.inherited_items.checkpoint_id is
     'The nearest remaining ancestor of the deleted checkpoint; the thread''s id for none.';
-comment on column agent.inherited_items.list_id is 'The list.';
-comment on column agent.inherited_items.first is 'Position of the first element.';
+comment on column agent.inherited_items.list_id is 'The list of the elements.';
+comment on column agent.inherited_items.first is 'Position of the first element in the list.';
 comment on column agent.inherited_items.until is 'Position after the last element.';
 
 create table agent.item_sweeps (
@@ -256,13 +256,13 @@ comment on table agent.item_sweeps is
     'Lists whose elements from some position on no checkpoint contains, and which were too many for one statement: '
     'agent.sweep_state deletes them.';
 comment on column agent.item_sweeps.deployment_id is 'The deployment that owns the row.';
-comment on column agent.item_sweeps.thread_id is 'The thread.';
-comment on column agent.item_sweeps.list_id is 'The list.';
+comment on column agent.item_sweeps.thread_id is 'The thread whose elements are deleted.';
+comment on column agent.item_sweeps.list_id is 'The list whose elements are deleted.';
 comment on column agent.item_sweeps.is_snapshot is
     'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread '
     'does.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
-comment on column agent.item_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
+comment on column agent.item_sweeps.due_at is 'Order of the sweep: a transaction moves its row to the end.';
 
 create index item_sweeps_due on agent.item_sweeps (due_at);
 comment on index agent.item_sweeps_due is 'Scanned by agent.sweep_state.';
@@ -278,8 +278,8 @@ comment on table agent.copied_runs is
     'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another '
     'thread and may be deleted with it.';
 comment on column agent.copied_runs.deployment_id is 'The deployment that owns the row.';
-comment on column agent.copied_runs.thread_id is 'The copy.';
-comment on column agent.copied_runs.run_id is 'The run.';
+comment on column agent.copied_runs.thread_id is 'The copy, a thread.';
+comment on column agent.copied_runs.run_id is 'The run that saved checkpoints of the copied thread.';
 comment on column agent.copied_runs.metadata is
     'Members that the run adds to the metadata of its checkpoints, without the id of the thread.';
 
@@ -309,7 +309,7 @@ comment on table agent.thread_copies is
     'Copies of threads that are under way: the row of the copy in agent.threads is inserted at the end, so that '
     'nothing of it can be read before. A copy that was not continued for some time is deleted (agent.sweep_copies).';
 comment on column agent.thread_copies.deployment_id is 'The deployment that owns the row.';
-comment on column agent.thread_copies.thread_id is 'The copy.';
+comment on column agent.thread_copies.thread_id is 'Id of the copy; agent.threads has it when it is complete.';
 comment on column agent.thread_copies.source_id is 'The thread that is copied.';
 comment on column agent.thread_copies.source_created_at is 'When that was created: another one may take its id.';
 comment on column agent.thread_copies.state_deletions is 'Of that thread when the copy began.';
@@ -344,9 +344,9 @@ create table agent.copy_lists (
 comment on table agent.copy_lists is
     'Elements that the copied checkpoints contain and that a copy under way has not copied yet.';
 comment on column agent.copy_lists.deployment_id is 'The deployment that owns the row.';
-comment on column agent.copy_lists.thread_id is 'The copy.';
+comment on column agent.copy_lists.thread_id is 'The copy, as in agent.thread_copies.';
 comment on column agent.copy_lists.list_id is 'The list, which has the same number in the copy.';
-comment on column agent.copy_lists.first is 'Position of the first element.';
+comment on column agent.copy_lists.first is 'Position of the first element in the list.';
 comment on column agent.copy_lists.until is 'Position after the last element.';
 
 create table agent.copy_blobs (
@@ -359,7 +359,7 @@ create table agent.copy_blobs (
 );
 comment on table agent.copy_blobs is 'Blobs of which a copy under way has copied uses, but not all parts yet.';
 comment on column agent.copy_blobs.deployment_id is 'The deployment that owns the row.';
-comment on column agent.copy_blobs.thread_id is 'The copy.';
+comment on column agent.copy_blobs.thread_id is 'The copy, as in agent.thread_copies.';
 comment on column agent.copy_blobs.digest is 'The blob.';
 comment on column agent.copy_blobs.uses is 'How often copied rows name it.';
 comment on column agent.copy_blobs.next_part is 'The next part to copy.';
@@ -382,7 +382,7 @@ comment on table agent.checkpoint_snapshots is
     'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either '
     'may be stored without the other.';
 comment on column agent.checkpoint_snapshots.deployment_id is 'The deployment that owns the row.';
-comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
+comment on column agent.checkpoint_snapshots.thread_id is 'The thread whose state it is.';
 comment on column agent.checkpoint_snapshots.checkpoint_ns is 'Namespace of its graph; empty for the root graph.';
 comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
 comment on column agent.checkpoint_snapshots.parent_checkpoint_id is
@@ -425,7 +425,7 @@ comment on table agent.checkpoint_writes is
     'What the tasks of a step wrote, before the snapshot that follows it: so that a task which has ended is not '
     'executed again. Of the rows of one idx the oldest run''s counts, or the newest''s when idx is negative.';
 comment on column agent.checkpoint_writes.deployment_id is 'The deployment that owns the row.';
-comment on column agent.checkpoint_writes.thread_id is 'The thread.';
+comment on column agent.checkpoint_writes.thread_id is 'The thread of the snapshot.';
 comment on column agent.checkpoint_writes.checkpoint_ns is 'Namespace of the snapshot.';
 comment on column agent.checkpoint_writes.checkpoint_id is 'The snapshot with which the step began.';
 comment on column agent.checkpoint_writes.task_id is 'The task.';
@@ -490,7 +490,7 @@ create table agent.blob_sweeps (
 );
 comment on table agent.blob_sweeps is 'Threads that may have blobs without uses: agent.sweep_blobs deletes them.';
 comment on column agent.blob_sweeps.deployment_id is 'The deployment that owns the row.';
-comment on column agent.blob_sweeps.thread_id is 'The thread.';
+comment on column agent.blob_sweeps.thread_id is 'The thread whose unused blobs are deleted.';
 comment on column agent.blob_sweeps.due_at is 'Not examined before.';
 
 create index blob_sweeps_due on agent.blob_sweeps (due_at);

@@ -106,7 +106,7 @@ comment on column agent.runs.idempotency_key is 'Key of the creating request, or
 comment on column agent.runs.request_hash is
     'Hash of the creating request, compared when the key is used again.';
 comment on column agent.runs.temporary is 'Copy of threads.temporary.';
-comment on column agent.runs.created_at is 'When it was created.';
+comment on column agent.runs.created_at is 'When the run was created.';
 comment on column agent.runs.started_at is 'When its first attempt was claimed; set at its end.';
 comment on column agent.runs.updated_at is 'When the record was last changed.';
 comment on column agent.runs.finished_at is 'When it became final.';
@@ -169,7 +169,7 @@ comment on table agent.run_queue is
     'One narrow row per unfinished run or call; deleted when it becomes final, so that the table '
     'stays small.';
 comment on column agent.run_queue.deployment_id is 'The deployment that owns the row.';
-comment on column agent.run_queue.run_id is 'The run.';
+comment on column agent.run_queue.run_id is 'The run, or the call, that waits or executes.';
 comment on column agent.run_queue.thread_id is 'Its thread; the id of the call when it has no thread.';
 comment on column agent.run_queue.thread_seq is
     'Number within the thread; blocked runs are promoted in this order.';
@@ -281,7 +281,7 @@ comment on column agent.calls.body is 'The response, or the text of the error.';
 comment on column agent.calls.epoch is 'Lease under which it ended; null while it is unfinished.';
 comment on column agent.calls.worker_id is
     'Worker that reported its end, as in agent.usage_events; null when the time or a loss ended it.';
-comment on column agent.calls.created_at is 'When it was created.';
+comment on column agent.calls.created_at is 'When the call was created.';
 comment on column agent.calls.deadline_at is 'The request waits until then, and ends the call.';
 comment on column agent.calls.finished_at is 'When it got its result.';
 
@@ -310,7 +310,7 @@ comment on table agent.run_events is
 comment on column agent.run_events.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_events.bucket is
     'Day of the run''s first attempt; chooses the partition.';
-comment on column agent.run_events.run_id is 'The run.';
+comment on column agent.run_events.run_id is 'The run that sent the event.';
 comment on column agent.run_events.seq is 'Number of the event within the run.';
 comment on column agent.run_events.epoch is 'Lease under which it was written.';
 comment on column agent.run_events.event is 'Name of the event.';
@@ -349,11 +349,11 @@ comment on table agent.run_sweeps is
     'Deleted runs that saved more checkpoints, snapshots and writes than one statement deletes: nothing reads the '
     'rest, and agent.sweep_state deletes it.';
 comment on column agent.run_sweeps.deployment_id is 'The deployment that owns the row.';
-comment on column agent.run_sweeps.thread_id is 'The thread.';
+comment on column agent.run_sweeps.thread_id is 'The thread of the run.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
 comment on column agent.run_sweeps.is_attaching is
     'Some children of one of its checkpoints were attached to its parent: this run is deleted before others.';
-comment on column agent.run_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
+comment on column agent.run_sweeps.due_at is 'Order of the sweep: a transaction moves its row to the end.';
 
 create index run_sweeps_due on agent.run_sweeps (due_at);
 comment on index agent.run_sweeps_due is 'Scanned by agent.sweep_state.';
@@ -370,12 +370,12 @@ create table agent.write_sweeps (
 comment on table agent.write_sweeps is
     'Deleted snapshots to which other runs wrote more than one statement deletes: agent.sweep_state deletes the rest.';
 comment on column agent.write_sweeps.deployment_id is 'The deployment that owns the row.';
-comment on column agent.write_sweeps.thread_id is 'The thread.';
+comment on column agent.write_sweeps.thread_id is 'The thread of the writes.';
 comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot.';
 comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
 comment on column agent.write_sweeps.deletions is
     'threads.state_deletions when it was deleted: later writes to it stay.';
-comment on column agent.write_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
+comment on column agent.write_sweeps.due_at is 'Order of the sweep: a transaction moves its row to the end.';
 
 create index write_sweeps_due on agent.write_sweeps (due_at);
 comment on index agent.write_sweeps_due is 'Scanned by agent.sweep_state.';
@@ -401,8 +401,8 @@ comment on table agent.usage_events is
     'One row per run that ended, for billing, written in the transaction that ends it. Kept when run '
     'and thread are deleted. Also shows which worker ended a run when a batch is repeated after an unclear commit.';
 comment on column agent.usage_events.deployment_id is 'The deployment that owns the row.';
-comment on column agent.usage_events.run_id is 'The run.';
-comment on column agent.usage_events.thread_id is 'Its thread.';
+comment on column agent.usage_events.run_id is 'The run that is charged.';
+comment on column agent.usage_events.thread_id is 'The thread of the run, which may be deleted.';
 comment on column agent.usage_events.assistant_id is 'Its assistant.';
 comment on column agent.usage_events.graph_id is 'Its graph.';
 comment on column agent.usage_events.status is 'Its final status, or rolled_back.';

@@ -84,7 +84,7 @@ comment on table agent.webhook_outbox is
 comment on column agent.webhook_outbox.deployment_id is 'The deployment that owns the row.';
 comment on column agent.webhook_outbox.run_id is
     'The run that ended; also the identifier of the delivery, the same at each attempt.';
-comment on column agent.webhook_outbox.thread_id is 'Its thread.';
+comment on column agent.webhook_outbox.thread_id is 'The thread of the run.';
 comment on column agent.webhook_outbox.url is 'URL to call, as the client sent it.';
 comment on column agent.webhook_outbox.body is
     'JSON object to send; each attempt adds webhook_sent_at.';

@@ -82,7 +82,7 @@ create type agent.assistant_request as (
 comment on type agent.assistant_request is
     'The members of the body of an assistant''s creation or update that are read, null when absent.';
 comment on column agent.assistant_request.graph_id is 'The graph to run.';
-comment on column agent.assistant_request.name is 'Display name.';
+comment on column agent.assistant_request.name is 'Name for display; null: none is given.';
 comment on column agent.assistant_request.description is 'Free text.';
 comment on column agent.assistant_request.config is 'Defaults for the config of each run.';
 comment on column agent.assistant_request.context is 'Defaults for the context of each run.';
@@ -104,8 +104,8 @@ comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
     'agent.make_leased_run.';
 comment on column agent.leased_run.deployment_id is 'The deployment that owns the row.';
-comment on column agent.leased_run.run_id is 'The run.';
-comment on column agent.leased_run.epoch is 'Number of the lease.';
+comment on column agent.leased_run.run_id is 'The run, or the call, that is leased.';
+comment on column agent.leased_run.epoch is 'Number of the lease: 1 at the first attempt.';
 comment on column agent.leased_run.locks_thread is
     'Whether the worker writes more than events, which requires the lock of the thread.';
 comment on column agent.leased_run.status is
@@ -129,8 +129,8 @@ create type agent.run_end as (
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
 comment on column agent.run_end.deployment_id is 'The deployment that owns the row.';
-comment on column agent.run_end.thread_id is 'Its thread.';
-comment on column agent.run_end.run_id is 'The run.';
+comment on column agent.run_end.thread_id is 'The thread of the run.';
+comment on column agent.run_end.run_id is 'The run that ends.';
 comment on column agent.run_end.status is 'The final status.';
 comment on column agent.run_end.error is 'Object with error and message, or null.';
 comment on column agent.run_end.last_event_seq is 'Number of its last event; null = to be read from its events.';
@@ -150,8 +150,8 @@ create type agent.batch_event as (
 );
 comment on type agent.batch_event is 'An event of a batch. See agent.make_event.';
 comment on column agent.batch_event.deployment_id is 'The deployment that owns the row.';
-comment on column agent.batch_event.run_id is 'The run.';
-comment on column agent.batch_event.epoch is 'Number of the lease.';
+comment on column agent.batch_event.run_id is 'The run that sent the event.';
+comment on column agent.batch_event.epoch is 'Number of the lease under which it was sent.';
 comment on column agent.batch_event.seq is 'Number of the event within the run.';
 comment on column agent.batch_event.event is 'Name of the event.';
 comment on column agent.batch_event.data is 'JSON text; with checkpoint_id what is around its values, or null.';
@@ -192,9 +192,9 @@ create type agent.stored_items as (
 );
 comment on type agent.stored_items is 'Elements to be added to a list of agent.checkpoint_items.';
 comment on column agent.stored_items.deployment_id is 'The deployment that owns the row.';
-comment on column agent.stored_items.thread_id is 'The thread.';
-comment on column agent.stored_items.list_id is 'The list.';
-comment on column agent.stored_items.first is 'Position of the first element.';
+comment on column agent.stored_items.thread_id is 'The thread of the elements.';
+comment on column agent.stored_items.list_id is 'The list of the elements.';
+comment on column agent.stored_items.first is 'Position of the first element in the list.';
 comment on column agent.stored_items.start_bytes is 'Length of the elements before them.';
 comment on column agent.stored_items.content is 'As in agent.channel_content.';
 comment on column agent.stored_items.elements is 'As in agent.channel_content.';
@@ -215,8 +215,8 @@ create type agent.batch_checkpoint as (
 );
 comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
 comment on column agent.batch_checkpoint.deployment_id is 'The deployment that owns the row.';
-comment on column agent.batch_checkpoint.run_id is 'The run.';
-comment on column agent.batch_checkpoint.epoch is 'Number of the lease.';
+comment on column agent.batch_checkpoint.run_id is 'The run that sent the checkpoint.';
+comment on column agent.batch_checkpoint.epoch is 'Number of the lease under which it was sent.';
 comment on column agent.batch_checkpoint.checkpoint_ns is 'Namespace of its graph, empty for the root graph.';
 comment on column agent.batch_checkpoint.checkpoint_id is 'Identifier made by the runner.';
 comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot that preceded it.';
@@ -250,8 +250,8 @@ create type agent.batch_record as (
 comment on type agent.batch_record is
     'A put, put_writes or blob of a batch, as the graph''s library sends them; members of other messages are null.';
 comment on column agent.batch_record.deployment_id is 'The deployment that owns the row.';
-comment on column agent.batch_record.run_id is 'The run.';
-comment on column agent.batch_record.epoch is 'Number of the lease.';
+comment on column agent.batch_record.run_id is 'The run that sent the record.';
+comment on column agent.batch_record.epoch is 'Number of the lease under which it was sent.';
 comment on column agent.batch_record.type is 'put, put_writes or blob.';
 comment on column agent.batch_record.checkpoint_ns is 'Namespace, empty for the root graph.';
 comment on column agent.batch_record.checkpoint_id is 'Identifier of the snapshot.';
@@ -277,7 +277,7 @@ create type agent.blob_use as (
 );
 comment on type agent.blob_use is 'How often new rows name a blob, less the rows that no longer do.';
 comment on column agent.blob_use.deployment_id is 'The deployment that owns the row.';
-comment on column agent.blob_use.thread_id is 'The thread.';
+comment on column agent.blob_use.thread_id is 'The thread that has the blob.';
 comment on column agent.blob_use.digest is 'Its digest.';
 comment on column agent.blob_use.uses is 'Difference to checkpoint_blobs.uses.';
 
@@ -292,8 +292,8 @@ create type agent.batch_task as (
 );
 comment on type agent.batch_task is 'A task of a batch.';
 comment on column agent.batch_task.deployment_id is 'The deployment that owns the row.';
-comment on column agent.batch_task.run_id is 'The run.';
-comment on column agent.batch_task.epoch is 'Number of the lease.';
+comment on column agent.batch_task.run_id is 'The run that sent the report.';
+comment on column agent.batch_task.epoch is 'Number of the lease under which it was sent.';
 comment on column agent.batch_task.checkpoint_ns is 'Namespace of the checkpoint.';
 comment on column agent.batch_task.checkpoint_id is 'The checkpoint in whose tasks it is.';
 comment on column agent.batch_task.task_id is 'Identifier of the task.';

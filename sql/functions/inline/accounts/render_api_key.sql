@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The record of an API key, without its digest. p_region: the region of this database, which its text names;
--- p_deployment: the name of its deployment, if it has one. No other function knows its members.
+-- p_deployment: the name of its deployment, if it has one. The only definition of this record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_api_key(p_key agent.api_keys, p_region text, p_deployment text) returns json

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of an action. No other function knows its members.
+-- The record of an action. The only definition of this record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_audit(p_row agent.audit_log) returns json

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of the deletion of an account. No other function knows its members.
+-- The record of the deletion of an account. The only definition of this record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_deletion(p_deletion agent.account_deletions) returns json

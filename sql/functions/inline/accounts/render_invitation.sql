@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of an invitation, without its digest. p_region: the region of this database. No other function knows its
--- members.
+-- The record of an invitation, without its digest. p_region: the region of this database. The only definition of this
+-- record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_invitation(p_invitation agent.invitations, p_region text) returns json

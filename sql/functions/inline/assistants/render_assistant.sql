@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The assistant record of the API. No other function knows its members.
+-- The assistant record of the API. The only definition of this record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_assistant(p_assistant agent.assistants) returns json

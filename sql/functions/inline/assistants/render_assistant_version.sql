@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of a version of an assistant. No other function knows its members.
+-- The record of a version of an assistant. The only definition of this record.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_assistant_version(p_version agent.assistant_versions) returns json

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The run record of the API. No other function knows its members.
+-- The run record of the API. The only definition of this record.
 -- Returns: the record; input and command are the client's exact text.
 -- Locks:   none.
 create or replace function agent.render_run(p_run agent.runs) returns json

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The thread record of the API. No other function knows its members.
+-- The thread record of the API. The only definition of this record.
 -- p_values: as in agent.append_values.
 -- Returns: the text of the record.
 -- Locks:   none.
