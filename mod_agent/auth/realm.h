@@ -5,7 +5,7 @@
 
 #include <httpd.h>
 
-/* Below it are the deployments of a platform host. */
+/* The path below which a platform host has its deployments. */
 #define AGENT_DEPLOYMENTS_PATH "/deployments/"
 
 /*

@@ -54,7 +54,7 @@ int agent_capacity_discarding_threads(void);
 /* This child in httpd's scoreboard. */
 typedef struct agent_capacity_child_t agent_capacity_child_t;
 
-/* Creates it in pool; call it in child_init. */
+/* Creates the record of this child, in pool; to be called in child_init. */
 agent_capacity_child_t *agent_capacity_make_child(apr_pool_t *pool);
 
 /* Returns the number of idle threads; 0 while unknown. baton: an

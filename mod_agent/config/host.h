@@ -7,13 +7,13 @@
 
 #include "config.h"
 
-/* Finds them; called when the configuration has been read. server: the first
- * one; the result lives as long as pool. */
+/* Finds the hosts with handlers, when the configuration has been read. server:
+ * the first one; the result lives as long as pool. */
 void agent_host_find_handlers(agent_server_config_t *config,
                               const server_rec *server, apr_pool_t *pool);
 
-/* Whether any host has one, or a graph: with a database the server has waiters,
- * and a supervisor. */
+/* Whether any host has a handler, or a graph: with a database the server has
+ * waiters, and a supervisor. */
 bool agent_host_is_any(const agent_server_config_t *config);
 
 /* Whether it serves deployments and is not a platform host: its paths are

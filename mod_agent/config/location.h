@@ -44,10 +44,10 @@ const char *agent_location_host_deployment(const server_rec *server);
 /* Returns the request's configuration, borrowed from it. */
 const agent_dir_config_t *agent_location_dir(const request_rec *r);
 
-/* Returns that of SetHandler, before httpd sets r->handler, or NULL. */
+/* Returns the handler of SetHandler, before httpd sets r->handler, or NULL. */
 const char *agent_location_handler(request_rec *r);
 
-/* Whether a section of the request's (virtual) host has that SetHandler. Linear
+/* Whether a section of the request's (virtual) host has SetHandler name. Linear
  * in its sections, until one has it. */
 bool agent_location_host_has_handler(request_rec *r, const char *name);
 

@@ -17,7 +17,8 @@ typedef struct agent_generation_t {
 /* Begins a generation now. */
 void agent_generation_begin(agent_generation_t *generation);
 
-/* Returns its age in milliseconds by the monotonic clock; never less than 0. */
+/* Returns the age of a generation in milliseconds, by the monotonic clock;
+ * never less than 0. */
 apr_int64_t agent_generation_age_ms(const agent_generation_t *generation);
 
 #endif

@@ -40,7 +40,7 @@ const char *agent_header_add_pattern(apr_array_header_t *patterns,
 bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
                             const agent_header_pattern_t *by);
 
-/* Whether it selects a header that carries credentials. */
+/* Whether the pattern selects a header that carries credentials. */
 bool agent_header_is_credential(const agent_header_pattern_t *pattern);
 
 /*
@@ -52,11 +52,11 @@ bool agent_header_is_credential(const agent_header_pattern_t *pattern);
 bool agent_header_is_selected(const apr_array_header_t *patterns,
                               const char *name);
 
-/* Whether it can be the name of a header that is added to webhooks: none that
- * a delivery has itself, or that is about its connection. */
+/* Whether name may be that of a header which is added to webhooks: not one that
+ * a delivery has itself, or that concerns its connection. */
 bool agent_header_is_addable(const char *name);
 
-/* Whether it can be the value of such a header: one line, without blanks around
+/* Whether text may be the value of a header: one line, without blanks around
  * it. */
 bool agent_header_is_value(const char *text);
 

@@ -5,7 +5,8 @@
 
 #include "build.h"
 
-/* Prints them, and warnings about what cannot be such a line. */
+/* Prints the lines for webhooks, and warnings about settings that httpd.conf
+ * cannot have. */
 void ctl_webhook_print(const ctl_build_t *build);
 
 #endif

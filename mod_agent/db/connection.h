@@ -74,7 +74,7 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
  */
 bool agent_db_needs_reset(const agent_db_t *db);
 
-/* Call it after a PQsend function with its result, before agent_db_receive().
+/* Notes the result of a PQsend function, before agent_db_receive().
  * Errors: UNAVAILABLE when libpq has not taken the statement. */
 apr_status_t agent_db_mark_sent(agent_db_t *db, int sent, agent_error_t **err,
                                 apr_pool_t *pool);

@@ -48,9 +48,9 @@ typedef struct agent_account_deletion_t {
     int backup_days;
 } agent_account_deletion_t;
 
-/* Closes it and begins its deletion. *body: the record, in pool, with the
- * deletion token; a new one is returned only here. Errors: ACCOUNT_BUILT_IN,
- * INVALID. */
+/* Closes an account and begins its deletion. *body: the record, in pool, with
+ * the deletion token; a new one is returned only here. Errors:
+ * ACCOUNT_BUILT_IN, INVALID. */
 apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
                                   const agent_account_deletion_t *deletion,
                                   agent_error_t **err, apr_pool_t *pool);

@@ -16,11 +16,11 @@ typedef struct agent_session_info_t {
     const char *region;
 } agent_session_info_t;
 
-/* Its parameters: the time limits of a statement, and of a lock that it waits
- * for (0: none), in ms. */
+/* The first statement of a session. Parameters: the time limits of a statement,
+ * and of a lock that it waits for (0: none), in ms. */
 extern const agent_statement_t agent_session_begin;
 
-/* A time as a parameter, in pool. */
+/* Returns a time as a parameter, in pool. */
 const char *agent_session_limit(apr_interval_time_t time, apr_pool_t *pool);
 
 /* Reads its result; the texts are borrowed from it. */

@@ -38,7 +38,7 @@ struct agent_sweep_t {
 #define AGENT_SWEEP(function)                                                  \
     AGENT_SWEEP_OTHER(function, agent_sweep_receive, agent_sweep_fail)
 
-/* One whose result, or failure, is taken by another function. */
+/* A sweep whose result, or failure, another function takes. */
 #define AGENT_SWEEP_OTHER(function, receive, fail)                             \
     .operation = {function, agent_sweep_due, agent_sweep_send, receive, fail}, \
     .statement.name = "agent_" function
@@ -53,12 +53,11 @@ apr_time_t agent_sweep_due(void *part);
 apr_status_t agent_sweep_send(void *part, agent_database_t *database,
                               agent_error_t **err);
 void agent_sweep_receive(void *part, const agent_db_result_t *result);
-/* After a time-out the next one would take too long too: it waits for 10 min.
- */
+/* Delays the next sweep by 10 min after a time-out: it would take as long. */
 void agent_sweep_fail(void *part, agent_failure_t failure);
-/* It is sent again after its interval, whatever the failure. */
+/* Sends the sweep again after its interval, whatever the failure. */
 void agent_sweep_retry(void *part, agent_failure_t failure);
-/* The next one is due soon. */
+/* Makes the next sweep due soon. */
 void agent_sweep_repeat(agent_sweep_t *sweep);
 
 #endif

@@ -102,8 +102,8 @@ struct agent_runner_table_t {
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context,
                        agent_poll_t *poll);
 
-/* Each iteration of the loop visits the runner while it has unread input, is
- * held or dead, and once in any case: other pipes may be waited for. */
+/* Lists the runner for the next iteration, which may then wait for other pipes.
+ * It stays listed while it has unread input, is held or dead. */
 static inline void agent_runner_touch(agent_runner_t *runner)
 {
     AGENT_RING_ENTER(&runner->table->pending, runner, agent_runner_t,
