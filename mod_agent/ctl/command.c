@@ -258,7 +258,7 @@ static void read_rest(program_t *program, int fd, output_t *output,
     }
 }
 
-/* Until the program has ended. Returns why it should not go on; NULL when it
+/* Until the program has ended. Returns why it should not continue; NULL when it
  * has ended by itself. */
 static const char *follow(program_t *program, output_t *output, FILE *errors,
                           apr_time_t end)

@@ -111,7 +111,7 @@ static apr_status_t store_limits(agent_db_t *db, agent_error_t **err,
     if (rv == APR_SUCCESS) {
         agent_db_limits_report(result, &settings->log, pool);
     }
-    /* Requests go on with the limits that are stored. */
+    /* Requests continue with the limits that are stored. */
     else if (PQtransactionStatus(db->conn) == PQTRANS_IDLE) {
         settings->log.write(
             settings->log.baton, AGENT_LOG_WARNING, "AGT0454", 0,

@@ -37,7 +37,7 @@ typedef struct agent_run_creation_t {
 /* Creates a run on the thread creation->ref.thread_id. APR_EAGAIN: earlier runs
  * that its strategy ends were ended, *changed, and others are left: call again
  * with *body, a bigint, as before, which is NULL at the first call. It falls
- * with each call, so that runs which others create between them go on.
+ * with each call, so that runs which others create between them continue.
  * Errors: THREAD_NOT_FOUND, THREAD_BUSY, ASSISTANT_NOT_FOUND,
  * CHECKPOINT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create(const char **body, const char **changed,

@@ -26,8 +26,8 @@ typedef struct await_t {
     agent_large_values_t *values;
 } await_t;
 
-/* True for a failed poll after which the wait goes on: the response has begun,
- * and the database will be available again. */
+/* True for a failed poll after which the wait continues: the response has
+ * begun, and the database will be available again. */
 static bool is_transient(const await_t *await)
 {
     return await->begun

@@ -12,7 +12,7 @@
  * time is too long ago, since AGENT_REASON_KEY_INVALID is late where the
  * statement of all keys fails or waits. Errors: those of call->renew; the
  * connection is then closed after the response, except with POOL_EXHAUSTED,
- * after which the request may go on.
+ * after which the request may continue.
  */
 apr_status_t agent_invalid_key_check(agent_call_t *call);
 

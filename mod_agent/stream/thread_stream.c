@@ -148,8 +148,8 @@ static apr_size_t count_bytes(const apr_array_header_t *texts, int from)
     return bytes;
 }
 
-/* Whether the stream can go on after a row: of the events in place of dropped
- * ones only the last moves the cursor. */
+/* Whether the stream can continue after a row: of the events in place of
+ * dropped ones only the last moves the cursor. */
 static bool moves_cursor(const thread_stream_t *stream,
                          const agent_db_result_t *events, int row)
 {

@@ -73,7 +73,7 @@ static agent_turn_t leave(agent_call_t *call)
     return AGENT_TURN_DONE;
 }
 
-/* A failed poll after which the wait goes on: the database will be available
+/* A failed poll after which the wait continues: the database will be available
  * again, and has the result. */
 static bool is_transient(const agent_call_t *call)
 {
@@ -96,7 +96,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return leave(call);
     }
-    /* The update goes on, as a run does. */
+    /* The update continues, as a run does. */
     if (reason == AGENT_REASON_KEY_INVALID) {
         return agent_invalid_key_respond(call, false);
     }

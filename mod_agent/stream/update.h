@@ -10,7 +10,7 @@
  * Waits for the call call->ref (model/state.h), without a thread, for
  * AgentCallTimeout at most, and responds with its result; nothing is sent
  * before that. The call is ended when its time is over or the child stops; when
- * only the client disconnects it goes on. Returns what the handler returns to
+ * only the client disconnects it continues. Returns what the handler returns to
  * httpd.
  */
 int agent_update_await(agent_call_t *call);

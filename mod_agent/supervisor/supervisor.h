@@ -23,7 +23,7 @@
  * runs are released at once; the attempt does not count.
  *
  * Returns the exit status: 0 after one of these or the end of life_fd, 1 when
- * it cannot go on (start it again), 2 when it cannot start as configured.
+ * it cannot continue (start it again), 2 when it cannot start as configured.
  */
 int agent_supervisor_main(const agent_supervisor_config_t *config);
 

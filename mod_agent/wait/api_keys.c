@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends waiting requests whose API key has ended; see api_keys.h. A statement
- * that fails ends none: while the database is away, keys go on until they
+ * that fails ends none: while the database is away, keys continue until they
  * expire, which needs no database.
  */
 #include "api_keys.h"

@@ -80,7 +80,7 @@ bool agent_waiter_keep_thread(agent_waiter_t *waiter)
     return keeps;
 }
 
-/* A dispatched waiter has been through the queue: it may go on. */
+/* A dispatched waiter has been through the queue: it may continue. */
 agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
                                               bool has_more)
 {

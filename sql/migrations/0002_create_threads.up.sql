@@ -379,7 +379,7 @@ create table agent.checkpoint_snapshots (
     constraint checkpoint_snapshots_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.checkpoint_snapshots is
-    'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either '
+    'The data with which a graph''s library continues from a checkpoint. agent.checkpoints has the API''s view; either '
     'may be stored without the other.';
 comment on column agent.checkpoint_snapshots.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_snapshots.thread_id is 'The thread whose state it is.';

@@ -2,7 +2,7 @@
 /*
  * Preloaded by clock_jumps.t: while the file that AGENT_TEST_SHIFT_CLOCK names
  * exists, the wall clock is an hour behind, as after a person or a time server
- * has set it back. The clocks that nobody sets go on.
+ * has set it back. The clocks that nobody sets continue.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -95,7 +95,7 @@ static void without_memory_a_large_state_waits_for_runs_that_will_end(
     all_weigh = MEMORY;
     runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[1].request_id, 1);
-    /* If no run will end, one goes on all the same. */
+    /* If no run will end, one continues all the same. */
     make_runs(&ring, runs, 2, LARGE);
     all_weigh = MEMORY + 1;
     runner_load_admission_send(&ring, MEMORY);

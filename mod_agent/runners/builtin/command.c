@@ -209,7 +209,7 @@ static void take_reply(runner_t *runner, json_object *message)
         wrong = runner_load_take(run, message, runner->weight);
     }
     else if (agent_json_integer(message, "id", -1) == run->uncommitted) {
-        /* Also those before it: the run goes on. */
+        /* Also those before it: the run continues. */
         run->uncommitted = 0;
         run->wake_at = 0;
     }

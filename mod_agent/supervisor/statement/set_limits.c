@@ -42,7 +42,7 @@ static void receive(void *part, const agent_db_result_t *result)
     }
 }
 
-/* Claims go on with the limits that are stored. */
+/* Claims continue with the limits that are stored. */
 static void fail(void *part, agent_failure_t failure)
 {
     agent_set_limits_t *limits = part;

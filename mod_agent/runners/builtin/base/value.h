@@ -70,7 +70,7 @@ size_t runner_value_weigh(const char *text, size_t length);
 
 /*
  * Builds the tree of a value in a text that has passed the scan (core/scan.h)
- * and goes on after it, or ends with NUL. *out: one reference for the caller,
+ * and continues after it, or ends with NUL. *out: one reference for the caller,
  * NULL after an error; scratch memory is freed. *err: in pool. Errors: those of
  * agent_json_parse_scanned().
  */

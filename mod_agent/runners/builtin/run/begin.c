@@ -35,7 +35,7 @@ static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
 }
 
 /* Its values would be continued here, and the records of an application not:
- * its next run would go on from before this one. */
+ * its next run would continue from before this one. */
 static apr_status_t check_format(runner_run_t *run, json_object *checkpoint,
                                  runner_problem_t **problem)
 {

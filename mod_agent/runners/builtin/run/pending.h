@@ -89,7 +89,7 @@ bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,
  * take together when they begin: receiving is limited from there on, growth
  * from 5/4 of it. A growing run is replaced as long as a node fits below 7/4 of
  * it, and a second run grows as long as two nodes fit. True when a run that was
- * refused may go on now.
+ * refused may continue now.
  */
 bool runner_pending_set_memory(runner_pending_t *pending, size_t used,
                                size_t memory_max);

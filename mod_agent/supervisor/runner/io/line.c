@@ -91,7 +91,7 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
 }
 
 /* A runner may answer pings in a thread of its own while a node keeps all its
- * runs from going on. */
+ * runs from continuing. */
 static void check_busy(const agent_runner_io_t *io, agent_runner_t *runner,
                        apr_int64_t busy_ms)
 {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /assistants/{assistant_id}, with its versions. Its runs go on: they have a copy of its settings. With
+-- DELETE /assistants/{assistant_id}, with its versions. Its runs continue: they have a copy of its settings. With
 -- p_with_threads first the threads whose last run is of this assistant, with all their runs: for 100 ms, or up to
 -- one with an unfinished run or of which a piece is left. Then the caller calls again with the returned body as
 -- p_before, in another transaction. Threads that are created after the first call stay.

@@ -5,7 +5,7 @@
 --          thread_not_found, assistant_not_found, graph_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch, limit_exceeded; invalid_value when its metadata and tags are too long; waiting:
 --          earlier runs of the thread were ended, others are left: call again, in another transaction, with body as
---          p_before (null at the first call). Runs that others create between these calls go on: they come before
+--          p_before (null at the first call). Runs that others create between these calls continue: they come before
 --          the new one, which is created by the last call.
 --          changed: the thread and the runs that this call ended, null for none.
 -- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run. p_headers:

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A run under the lease of a worker, to be locked or released. A batch adds what the worker reports:
--- p_locks_thread: more than events; p_status null: the run goes on; p_last_event_seq null: no event; p_is_failure: the
--- worker ended it; p_value: the result of a call that changes nothing.
+-- p_locks_thread: more than events; p_status null: the run continues; p_last_event_seq null: no event;
+-- p_is_failure: the worker ended it; p_value: the result of a call that changes nothing.
 -- Returns: the agent.leased_run.
 -- Locks:   none.
 create or replace function agent.make_leased_run(

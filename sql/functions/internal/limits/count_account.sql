@@ -5,7 +5,7 @@
 -- sum is then read with the last piece, and the difference is wrong by what was created and deleted among the threads
 -- that had been counted before, at most. New threads whose ids the server has made (UUIDv7) are not among these: they
 -- come last in the order.
--- p_now: the time of the call. An account whose count goes on has the next turn after those that wait for theirs.
+-- p_now: the time of the call. An account whose count continues has the next turn after those that wait for theirs.
 -- Returns: nothing.
 -- Locks:   those of agent.fold_counts; the caller holds the row of the count that has the correction.
 create or replace function agent.count_account(

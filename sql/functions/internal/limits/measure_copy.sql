@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Gives the rows of a copy that has become a thread to the measure under way, which has passed over them so far: those
 -- of tables in which it is beyond the thread count as found. So do all of the table in which it stands at the thread:
--- it goes on after the thread.
+-- it continues after the thread.
 -- p_bytes: of the tables in the order below.
 -- Returns: nothing.
 -- Locks:   the row of the measure.

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies strategy interrupt or rollback to the unfinished runs of a thread: a run that no worker holds ends
--- at once, a leased one gets the cancel flag. An active call goes on: it ends within seconds. Up to
+-- at once, a leased one gets the cancel flag. An active call continues: it ends within seconds. Up to
 -- agent.deletion_bytes(), of which each waiting run counts 40,000, with rollback 100,000, and its request:
 -- newest first, so that none of them is promoted; the active one is the last. p_run_id: the new run. p_before:
 -- null at the first call.
 -- Returns: ended: the runs that ended; before: null when all are; else call again with it as p_before, in another
---          transaction. It falls with each call, so runs that are created between the calls go on.
+--          transaction. It falls with each call, so runs that are created between the calls continue.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
     p_deployment_id uuid,

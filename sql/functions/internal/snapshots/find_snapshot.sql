@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The snapshot of the root graph with which a thread goes on: that of its head, or the newest one of a time when the
+-- The snapshot of the root graph with which a thread continues: that of its head, or the newest one of a time when the
 -- library has put none for it.
 -- Returns: its id; null for none.
 -- Locks:   none.
@@ -36,4 +36,4 @@ end
 $function$;
 
 comment on function agent.find_snapshot(uuid, uuid, uuid, timestamptz) is
-    'The snapshot with which a thread goes on.';
+    'The snapshot with which a thread continues.';

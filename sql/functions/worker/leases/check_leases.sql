@@ -2,7 +2,7 @@
 -- The runs of a worker that were cancelled or lost. Also called first after each reconnect: a claim commits
 -- asynchronously and can be lost when the database crashes. p_items: as in agent.release_runs.
 -- Returns: cancel: interrupt or rollback was requested; lost: the worker no longer holds the lease. No row
---          for a run that goes on.
+--          for a run that continues.
 -- Locks:   none.
 create or replace function agent.check_leases(p_worker_id bigint, p_items json)
 returns table (run_id uuid, epoch integer, outcome text)

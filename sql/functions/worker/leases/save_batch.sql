@@ -6,8 +6,8 @@
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
 -- Runs: p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: null without an event;
---       p_statuses: null when it goes on; p_is_failure: the worker made the end itself; p_results: of calls that change
---       nothing.
+--       p_statuses: null when it continues; p_is_failure: the worker made the end itself; p_results: of calls that
+--       change nothing.
 -- Events: p_event_data: JSON text; with p_event_checkpoint_ids the values of that checkpoint are shown at the path
 --       p_event_paths in it, null for the values alone.
 -- Checkpoints and their channels: as in agent.collect_checkpoints.

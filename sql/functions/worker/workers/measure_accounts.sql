@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Measures what accounts with a limit of stored bytes have stored, those that are due, in pieces: each call goes on for
--- 50 ms. Bytes are not counted as they are written: that costs more than many writes. An account is due from its first
+-- Measures what accounts with a limit of stored bytes have stored, those that are due, in calls of 50 ms each.
+-- Bytes are not counted as they are written: that costs more than many writes. An account is due from its first
 -- request that stores on (agent.check_stored_bytes). Accounts that have waited longest have the first turns, so that a
 -- large account does not hold up others; those that were measured in the future, since the database's clock went back,
 -- are due. An account is measured again a minute after the end, or after ten times as long as it has taken, so that

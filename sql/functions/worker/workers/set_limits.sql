@@ -8,7 +8,7 @@
 -- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
 -- p_generation_id: the start of the server, or its restart; p_age_ms: how long ago that was.
 -- Returns: a line for each limit that was another one before; a null alone when nothing can be stored.
--- Locks:   the limits (share row exclusive: readers go on); none when nothing changes.
+-- Locks:   the limits (share row exclusive: readers continue); none when nothing changes.
 create or replace function agent.set_limits(p_limits json, p_generation_id uuid, p_age_ms bigint)
 returns table (replaced text)
 language plpgsql volatile security invoker
