@@ -201,7 +201,7 @@ static int conclude(agent_body_t *body, apr_status_t rv)
     return body->then(call);
 }
 
-/* APR_ENOSPC: the body was cut while it waited. */
+/* APR_ENOSPC: the body was evicted while it waited. */
 static apr_status_t read_more(void *baton)
 {
     agent_body_t *body = baton;

@@ -18,7 +18,7 @@ void agent_body_register(void);
 
 /*
  * Called in child_init. bytes: the budget of all bodies of the child, without
- * the first 8 KB of each; when it is exceeded, incomplete bodies are cut
+ * the first 8 KB of each; when it is exceeded, incomplete bodies are evicted
  * (wait/budget.h). slots: how many requests may wait for the rest of their
  * bodies, at least 1 (wait/body_slot.h); blocked: how many threads may block
  * for it where requests cannot park. *out is in pool.

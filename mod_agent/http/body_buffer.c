@@ -91,12 +91,12 @@ static void move_text(agent_body_buffer_t *buffer, char *text,
 static void begin_share(agent_body_buffer_t *buffer)
 {
     agent_call_t *call = buffer->call;
-    const agent_budget_cut_t cut = {drop_text, buffer, SHUT_RD};
+    const agent_budget_eviction_t eviction = {drop_text, buffer, SHUT_RD};
 
     apr_pool_cleanup_register(call->pool, buffer, drop_with_pool,
                               apr_pool_cleanup_null);
-    buffer->share = agent_budget_share_add(call->child->bodies->budget, &cut,
-                                           call->pool);
+    buffer->share = agent_budget_share_add(call->child->bodies->budget,
+                                           &eviction, call->pool);
     agent_budget_share_set_owner(buffer->share,
                                  agent_location_deployment(call->dir));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The buffer of a request body, private to body.c. It grows with the body; its
- * memory counts in the child's budget for bodies (wait/budget.h), which may cut
- * it while the request waits.
+ * memory counts in the child's budget for bodies (wait/budget.h), which may
+ * evict it while the request waits.
  */
 #ifndef AGENT_HTTP_BODY_BUFFER_H
 #define AGENT_HTTP_BODY_BUFFER_H
@@ -48,11 +48,11 @@ bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
 void agent_body_buffer_free(agent_body_buffer_t *buffer);
 
 /* Marks the request as waiting for its client: until agent_body_buffer_resume()
- * the text may be cut. */
+ * the text may be evicted. */
 void agent_body_buffer_wait(const agent_body_buffer_t *buffer);
 
 /* Ends the wait; no effect without one. Returns false, once, if the text was
- * cut. */
+ * evicted. */
 bool agent_body_buffer_resume(const agent_body_buffer_t *buffer);
 
 /* Records that the client has sent data. */

@@ -36,7 +36,7 @@ int agent_response_empty(agent_call_t *call, int status)
 
 /*
  * Sets Location to path with this request's query: SDKs reconnect there after a
- * response that was cut. They prepend the API's URL, so path does not begin
+ * response that was aborted. They prepend the API's URL, so path does not begin
  * with AgentPrefix.
  */
 void agent_response_set_location(agent_call_t *call, const char *path);

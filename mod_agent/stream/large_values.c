@@ -22,7 +22,7 @@
 #include "part.h"
 
 /* Of the output that the child may still hold: parts become smaller before a
- * client has to be cut. */
+ * client has to be disconnected. */
 #define PART_SHARE 16
 #define LEAST_PART (64 * 1024)
 

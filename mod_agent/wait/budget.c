@@ -16,20 +16,20 @@ typedef struct owner_t {
 } owner_t;
 
 struct agent_budget_share_t {
-    /* In budget->waiting, unless it is cut. */
+    /* In budget->waiting, unless it is evicted. */
     APR_RING_ENTRY(agent_budget_share_t) link;
     agent_budget_t *budget;
     /* Accessed by the share's owner, and under the lock. */
     owner_t *owner;
-    agent_budget_cut_t cut;
+    agent_budget_eviction_t eviction;
     /* While in use, accessed by the owner only, without lock. */
     apr_size_t bytes;
     apr_time_t progress_at;
     /* Borrowed while the share waits; NULL = descriptors ran out. */
     const agent_client_socket_t *client;
     bool waits;
-    bool is_cut;
-    /* When it was last cut. */
+    bool is_evicted;
+    /* When it was last evicted. */
     apr_size_t lost_bytes;
     apr_interval_time_t lost_idle;
 };
@@ -98,7 +98,7 @@ static bool is_heavier(const agent_budget_share_t *a,
         : weigh(a, now) > weigh(b, now);
 }
 
-/* NULL = none that may be cut waits. */
+/* NULL = none that may be evicted waits. */
 static agent_budget_share_t *find_heaviest_locked(agent_budget_t *budget,
                                                   apr_time_t now)
 {
@@ -116,18 +116,18 @@ static agent_budget_share_t *find_heaviest_locked(agent_budget_t *budget,
     return heaviest;
 }
 
-static void cut_locked(agent_budget_share_t *share, apr_time_t now)
+static void evict_locked(agent_budget_share_t *share, apr_time_t now)
 {
     APR_RING_REMOVE(share, link);
     share->lost_bytes = share->bytes;
     share->lost_idle = find_idle(share, now);
-    share->cut.drop(share->cut.baton);
+    share->eviction.drop(share->eviction.baton);
     share->budget->bytes -= share->bytes;
     share->owner->bytes -= share->bytes;
     share->bytes = 0;
-    share->is_cut = true;
+    share->is_evicted = true;
     if (share->client != NULL) {
-        agent_client_socket_shut_down(share->client, share->cut.shutdown);
+        agent_client_socket_shut_down(share->client, share->eviction.shutdown);
     }
 }
 
@@ -139,7 +139,7 @@ static void make_room_locked(agent_budget_t *budget, apr_time_t now)
         if (heaviest == NULL) {
             return;
         }
-        cut_locked(heaviest, now);
+        evict_locked(heaviest, now);
     }
 }
 
@@ -190,20 +190,20 @@ void agent_budget_share_wait(agent_budget_share_t *share,
 
 bool agent_budget_share_resume(agent_budget_share_t *share)
 {
-    bool was_cut;
+    bool was_evicted;
 
     if (!share->waits) {
         return true;
     }
     share->waits = false;
     agent_lock_take(share->budget->lock);
-    was_cut = share->is_cut;
-    if (!was_cut) {
+    was_evicted = share->is_evicted;
+    if (!was_evicted) {
         APR_RING_REMOVE(share, link);
     }
     agent_lock_release(share->budget->lock);
-    share->is_cut = false;
-    return !was_cut;
+    share->is_evicted = false;
+    return !was_evicted;
 }
 
 apr_size_t agent_budget_share_lost(const agent_budget_share_t *share,
@@ -251,15 +251,15 @@ static apr_status_t leave_with_pool(void *share)
     return APR_SUCCESS;
 }
 
-agent_budget_share_t *agent_budget_share_add(agent_budget_t *budget,
-                                             const agent_budget_cut_t *cut,
-                                             apr_pool_t *pool)
+agent_budget_share_t *agent_budget_share_add(
+    agent_budget_t *budget, const agent_budget_eviction_t *eviction,
+    apr_pool_t *pool)
 {
     agent_budget_share_t *share = apr_pcalloc(pool, sizeof(*share));
 
     share->budget = budget;
     share->owner = &budget->none;
-    share->cut = *cut;
+    share->eviction = *eviction;
     /* Before the memory of the share is freed with the pool. */
     apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
     return share;

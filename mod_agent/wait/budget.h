@@ -2,14 +2,14 @@
 /*
  * A memory budget of a child for slow clients: output that they do not read, or
  * bodies that they do not complete. When it is exceeded, a waiting client of
- * the deployment that holds the most is cut, the one with the largest product
- * of bytes and idle time. Of several deployments each may hold its equal part
- * of half the budget, whatever the others hold.
+ * the deployment that holds the most is evicted, the one with the largest
+ * product of bytes and idle time. Of several deployments each may hold its
+ * equal part of half the budget, whatever the others hold.
  *
  * Each connection or request has a share of the budget. A share is either in
- * use by one thread, or it waits for its client. Only waiting shares are cut,
- * which frees their memory at once. Shares in use are counted but never
- * refused: the number of threads limits them.
+ * use by one thread, or it waits for its client. Only waiting shares are
+ * evicted, which frees their memory at once. Shares in use are counted but
+ * never refused: the number of threads limits them.
  */
 #ifndef AGENT_WAIT_BUDGET_H
 #define AGENT_WAIT_BUDGET_H
@@ -24,8 +24,8 @@
 typedef struct agent_budget_t agent_budget_t;
 typedef struct agent_budget_share_t agent_budget_share_t;
 
-/* How a share is cut. */
-typedef struct agent_budget_cut_t {
+/* How a share is evicted. */
+typedef struct agent_budget_eviction_t {
     /* Frees the memory of the share. Called in any thread, with the budget's
      * lock held. */
     void (*drop)(void *baton);
@@ -33,20 +33,20 @@ typedef struct agent_budget_cut_t {
     /* SHUT_RD or SHUT_RDWR, for the client's socket: the MPM, which polls it,
      * then calls the owner of the share. */
     int shutdown;
-} agent_budget_cut_t;
+} agent_budget_eviction_t;
 
 /* Creates the budget of a child, in pool. bytes: its size. */
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                  apr_pool_t *pool);
 
-/* Returns how many more bytes the shares may have before one is cut. */
+/* Returns how many more bytes the shares may have before one is evicted. */
 apr_size_t agent_budget_room(agent_budget_t *budget);
 
 /* Adds a share of 0 bytes, in use; it ends with pool. budget is borrowed. In
  * the functions below, now is the current time. */
-agent_budget_share_t *agent_budget_share_add(agent_budget_t *budget,
-                                             const agent_budget_cut_t *cut,
-                                             apr_pool_t *pool);
+agent_budget_share_t *agent_budget_share_add(
+    agent_budget_t *budget, const agent_budget_eviction_t *eviction,
+    apr_pool_t *pool);
 
 /* Sets, while in use, the name of the deployment that the share counts for;
  * NULL, as at first: none. */
@@ -64,19 +64,19 @@ void agent_budget_share_set(agent_budget_share_t *share, apr_size_t bytes,
 /*
  * Makes the share wait for its client; its memory must not be used until
  * agent_budget_share_resume(). client is borrowed for this time. It is NULL
- * when descriptors have run out: a cut then frees the memory, but the MPM calls
- * the owner only when the client sends or reads data, or after Timeout.
+ * when descriptors have run out: an eviction then frees the memory, but the MPM
+ * calls the owner only when the client sends or reads data, or after Timeout.
  */
 void agent_budget_share_wait(agent_budget_share_t *share,
                              const agent_client_socket_t *client,
                              apr_time_t now);
 
 /* Ends the wait of the share; no effect while it is in use. Returns false if it
- * was cut while it waited: it is empty now. */
+ * was evicted while it waited: it is empty now. */
 bool agent_budget_share_resume(agent_budget_share_t *share);
 
-/* After that: the bytes of the share when it was last cut, and how long before
- * that its client had made progress. */
+/* After that: the bytes of the share when it was last evicted, and how long
+ * before that its client had made progress. */
 apr_size_t agent_budget_share_lost(const agent_budget_share_t *share,
                                    apr_interval_time_t *idle);
 

@@ -296,12 +296,12 @@ static void wake_early(conn_rec *c)
 agent_output_t *agent_output_add(conn_rec *c)
 {
     agent_output_t *output = apr_pcalloc(c->pool, sizeof(*output));
-    const agent_budget_cut_t cut = {drop_held, output, SHUT_RDWR};
+    const agent_budget_eviction_t eviction = {drop_held, output, SHUT_RDWR};
 
     wake_early(c);
     output->held = apr_brigade_create(c->pool, c->bucket_alloc);
     output->piece = apr_brigade_create(c->pool, c->bucket_alloc);
-    output->share = agent_budget_share_add(child_budget, &cut, c->pool);
+    output->share = agent_budget_share_add(child_budget, &eviction, c->pool);
     output->filter = ap_add_output_filter_handle(filter_record, output, NULL,
                                                  c);
     /* An earlier connection may have used the same memory. */

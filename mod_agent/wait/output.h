@@ -29,8 +29,8 @@ apr_size_t agent_output_room(void);
 agent_output_t *agent_output_add(conn_rec *c);
 
 /* To be called when the connection is given to the MPM. Until the next call of
- * one of these functions its data may be dropped and the client cut. client: as
- * in agent_budget_share_wait(). */
+ * one of these functions its data may be dropped and the client disconnected.
+ * client: as in agent_budget_share_wait(). */
 void agent_output_wait(const agent_output_t *output,
                        const agent_client_socket_t *client);
 
@@ -51,8 +51,8 @@ void agent_output_keep(agent_output_t *output, apr_size_t bytes);
 
 /*
  * Writes what the socket accepts now. True: data is left, to be sent when the
- * socket is writable. After an error, or if the client was cut, c->aborted is
- * set and no data is left.
+ * socket is writable. After an error, or if the client was evicted, c->aborted
+ * is set and no data is left.
  */
 bool agent_output_send(agent_output_t *output, conn_rec *c);
 

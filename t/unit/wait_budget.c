@@ -4,7 +4,7 @@
 /* OBJECTS: wait/client_socket.c */
 /* OBJECTS: wait/client_address.c */
 /* OBJECTS: core/allocator.c core/lock.c core/child_thread.c */
-/* Who is cut when slow clients hold too much, or take too many slots. */
+/* Who is evicted when slow clients hold too much, or take too many slots. */
 #include "check.h"
 
 #include <poll.h>
@@ -90,9 +90,10 @@ static void share_budget(clients_t *clients, apr_size_t bytes)
         agent_budget_create(&clients->budget, bytes, clients->pool),
         APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        const agent_budget_cut_t cut = {drop, &clients->dropped[i], SHUT_RD};
+        const agent_budget_eviction_t eviction = {drop, &clients->dropped[i],
+                                                  SHUT_RD};
 
-        clients->shares[i] = agent_budget_share_add(clients->budget, &cut,
+        clients->shares[i] = agent_budget_share_add(clients->budget, &eviction,
                                                     clients->pool);
     }
 }
@@ -103,7 +104,7 @@ static void hold(clients_t *clients, int i, apr_size_t bytes, apr_time_t at)
     agent_budget_share_wait(clients->shares[i], clients->copies[i], at);
 }
 
-static void the_largest_waiting_share_is_cut(void **state)
+static void the_largest_waiting_share_is_evicted(void **state)
 {
     clients_t clients;
     apr_interval_time_t idle;
@@ -128,7 +129,7 @@ static void the_largest_waiting_share_is_cut(void **state)
     close_clients(&clients);
 }
 
-static void the_share_without_progress_for_longest_is_cut(void **state)
+static void the_share_without_progress_for_longest_is_evicted(void **state)
 {
     clients_t clients;
 
@@ -157,7 +158,7 @@ static void a_share_weighs_its_bytes_after_the_clock_was_set_back(void **state)
     close_clients(&clients);
 }
 
-static void shares_in_use_are_never_cut(void **state)
+static void shares_in_use_are_never_evicted(void **state)
 {
     clients_t clients;
 
@@ -301,7 +302,7 @@ static void the_deployment_with_most_slots_loses_one(void **state)
     close_clients(&clients);
 }
 
-static void the_deployment_that_holds_most_is_cut(void **state)
+static void the_deployment_that_holds_most_is_evicted(void **state)
 {
     clients_t clients;
 
@@ -360,13 +361,14 @@ static void a_share_counts_for_its_last_owner(void **state)
 static void a_signal_that_ends_a_child_of_prefork_waits_for_a_cut(void **state)
 {
     clients_t clients;
-    agent_budget_cut_t cut = {drop_and_end_child, &clients.dropped[0], SHUT_RD};
+    agent_budget_eviction_t eviction = {drop_and_end_child, &clients.dropped[0],
+                                        SHUT_RD};
 
     agent_lock_start(true);
     signals = 0;
     signal(SIGTERM, end_child);
     share_budget(&clients, 100);
-    clients.shares[0] = agent_budget_share_add(clients.budget, &cut,
+    clients.shares[0] = agent_budget_share_add(clients.budget, &eviction,
                                                clients.pool);
     hold(&clients, 0, 60, NOW);
     agent_budget_share_set(clients.shares[1], 60, NOW);
@@ -379,10 +381,10 @@ static void a_signal_that_ends_a_child_of_prefork_waits_for_a_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(the_largest_waiting_share_is_cut),
-        CHECK_TEST(the_share_without_progress_for_longest_is_cut),
+        CHECK_TEST(the_largest_waiting_share_is_evicted),
+        CHECK_TEST(the_share_without_progress_for_longest_is_evicted),
         CHECK_TEST(a_share_weighs_its_bytes_after_the_clock_was_set_back),
-        CHECK_TEST(shares_in_use_are_never_cut),
+        CHECK_TEST(shares_in_use_are_never_evicted),
         CHECK_TEST(a_returned_slot_leaves_the_share_its_socket),
         CHECK_TEST(
             a_cut_does_not_affect_another_socket_with_the_same_descriptor),
@@ -390,7 +392,7 @@ int main(void)
         CHECK_TEST(the_address_with_most_slots_loses_one),
         CHECK_TEST(an_address_takes_no_slot_of_an_address_with_fewer),
         CHECK_TEST(the_deployment_with_most_slots_loses_one),
-        CHECK_TEST(the_deployment_that_holds_most_is_cut),
+        CHECK_TEST(the_deployment_that_holds_most_is_evicted),
         CHECK_TEST(a_deployment_keeps_its_part_beside_shares_in_use),
         CHECK_TEST(a_share_counts_for_its_last_owner),
         CHECK_TEST(a_signal_that_ends_a_child_of_prefork_waits_for_a_cut),
