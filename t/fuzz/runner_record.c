@@ -2,7 +2,7 @@
 /* OBJECTS: supervisor/runner/protocol/protocol.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_fields.c */
 /* OBJECTS: supervisor/runner/protocol/protocol_record.c */
-/* OBJECTS: supervisor/lease/ */
+/* OBJECTS: supervisor/lease/ supervisor/base/adaptive_limit.c */
 /* OBJECTS: supervisor/statement/save_params.c */
 /* OBJECTS: supervisor/statement/save_channel.c */
 /* OBJECTS: supervisor/runner/protocol/channel.c db/column.c core/ */
@@ -93,7 +93,7 @@ static apr_uint32_t count_elements(const char *bytes, int length)
  * last. */
 static void check_params(const agent_db_params_t *params)
 {
-    static const int ends[] = {10, 16, 24, 31};
+    static const int ends[] = {10, 16, 24, 32};
     int column = 1;
 
     for (int set = 0; set < 4; set++) {
