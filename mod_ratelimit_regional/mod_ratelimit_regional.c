@@ -207,7 +207,7 @@ static uint32_t find_longest(server_rec *server)
 static int open_store(server_rec *server, apr_pool_t *pconf)
 {
     const rlr_global_t *global = rlr_config_get(server)->global;
-    rlr_group_t *region;
+    rlr_group_t *group;
     rlr_ledger_t ledger;
 
     if (global->store.connection.address.count == 0) {
@@ -218,13 +218,13 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
         != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    region = apr_palloc(pconf, sizeof(*region));
-    rlr_group_init(region, &global->store, &ledger,
+    group = apr_palloc(pconf, sizeof(*group));
+    rlr_group_init(group, &global->store, &ledger,
                    rlr_summary_name_host(pconf));
-    region->rules = rlr_summary_write(server, pconf);
-    region->longest_sec = find_longest(server);
-    rlr_vhost_set_store(server, region);
-    rlr_worker_leave_at_end(region, server, pconf);
+    group->rules = rlr_summary_write(server, pconf);
+    group->longest_sec = find_longest(server);
+    rlr_vhost_set_store(server, group);
+    rlr_worker_leave_at_end(group, server, pconf);
     return OK;
 }
 
@@ -250,11 +250,11 @@ static void start_child(apr_pool_t *pchild, server_rec *server)
     const rlr_vhost_t *vhost = rlr_vhost_find(server, NULL);
 
     if (vhost != NULL && vhost->store != NULL) {
-        rlr_group_t *region = apr_palloc(pchild, sizeof(*region));
+        rlr_group_t *group = apr_palloc(pchild, sizeof(*group));
 
-        *region = *vhost->store;
-        rlr_worker_start(region, server, pchild);
-        rlr_vhost_set_store(server, region);
+        *group = *vhost->store;
+        rlr_worker_start(group, server, pchild);
+        rlr_vhost_set_store(server, group);
     }
 }
 

@@ -25,11 +25,11 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
 {
-    const rlr_group_t *store = vhost->store;
+    const rlr_group_t *group = vhost->store;
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
-    local.limit = rlr_group_begin_share(store, key, request->limit, &wait_ms);
+    local.limit = rlr_group_begin_share(group, key, request->limit, &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
         rlr_table_count(vhost->table, request, decision);
@@ -37,7 +37,7 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     }
     local.needs_slot = true;
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
-    rlr_group_end_share(store, key);
+    rlr_group_end_share(group, key);
 }
 
 /* Whether the store may be asked for the key. All keys that it is asked for

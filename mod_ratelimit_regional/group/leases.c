@@ -46,9 +46,17 @@ static place_t find_place(const rlr_ledger_t *ledger, const unsigned char *key)
     return place;
 }
 
-static uint64_t *get_tag(const rlr_ledger_t *ledger, uint32_t index)
+static uint64_t get_tag(const rlr_ledger_t *ledger, uint32_t index)
 {
-    return &ledger->tags[index / RLR_WAYS].tag[index % RLR_WAYS];
+    return atomic_load_explicit(
+        &ledger->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
+        memory_order_relaxed);
+}
+
+static void set_tag(const rlr_ledger_t *ledger, uint32_t index, uint64_t tag)
+{
+    atomic_store_explicit(&ledger->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
+                          tag, memory_order_relaxed);
 }
 
 /* ---- Locks ---- */
@@ -80,11 +88,11 @@ static void recover(const rlr_ledger_t *ledger, const rlr_stripe_t *stripe,
     }
     lease = &ledger->leases[used - 1];
     if (lease->limit.count == 0) {
-        *get_tag(ledger, used - 1) = 0;
+        set_tag(ledger, used - 1, 0);
         return;
     }
     rlr_lease_recover(lease, rlr_ledger_counted_until(ledger, now_ms));
-    *get_tag(ledger, used - 1) = find_place(ledger, lease->key).tag;
+    set_tag(ledger, used - 1, find_place(ledger, lease->key).tag);
 }
 
 static bool lock_stripe(const rlr_ledger_t *ledger, rlr_stripe_t *stripe,
@@ -123,7 +131,7 @@ static uint32_t find(const rlr_ledger_t *ledger, const place_t *place,
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
             uint32_t index = place->sets[i] * RLR_WAYS + way;
 
-            if (*get_tag(ledger, index) == place->tag
+            if (get_tag(ledger, index) == place->tag
                 && memcmp(ledger->leases[index].key, key, RLR_STORE_KEY_BYTES)
                     == 0) {
                 return index;
@@ -150,7 +158,7 @@ static uint32_t find_unused(const rlr_ledger_t *ledger, uint32_t set,
     for (uint32_t way = 0; way < RLR_WAYS; way++) {
         uint32_t index = set * RLR_WAYS + way;
 
-        unused |= (uint32_t)(*get_tag(ledger, index) == 0
+        unused |= (uint32_t)(get_tag(ledger, index) == 0
                              || is_unused(&ledger->leases[index], now_ms))
             << way;
     }
@@ -178,11 +186,11 @@ static void claim(const rlr_ledger_t *ledger, rlr_stripe_t *stripe,
                   uint32_t index, const place_t *place,
                   const unsigned char *key, rlr_limit_t limit)
 {
-    *get_tag(ledger, index) = 0;
+    set_tag(ledger, index, 0);
     use(stripe, index);
     rlr_lease_init(&ledger->leases[index], key, limit);
     atomic_signal_fence(memory_order_seq_cst);
-    *get_tag(ledger, index) = place->tag;
+    set_tag(ledger, index, place->tag);
 }
 
 rlr_lease_t *rlr_leases_lock(const rlr_ledger_t *ledger,
@@ -240,6 +248,25 @@ typedef struct listing_t {
     bool must_be_whole; /* leases that cannot be locked are lost */
 } listing_t;
 
+static bool is_of(const listing_t *of, uint32_t index)
+{
+    uint64_t tag = get_tag(of->ledger, index);
+
+    return tag != 0 && tag % RLR_LEDGER_PARTITIONS == of->partition;
+}
+
+/* Without the lock: a lease of the partition that has been granted something is
+ * seen, since that and the beginning of the list have its lock in between. */
+static bool has_lease(const listing_t *of, uint32_t set)
+{
+    bool has = false;
+
+    for (uint32_t way = 0; way < RLR_WAYS && !has; way++) {
+        has = is_of(of, set * RLR_WAYS + way);
+    }
+    return has;
+}
+
 /* Adds the entries of a set, which is locked. */
 static uint32_t add_set(char *out, const listing_t *of, uint32_t set)
 {
@@ -247,9 +274,8 @@ static uint32_t add_set(char *out, const listing_t *of, uint32_t set)
 
     for (uint32_t way = 0; way < RLR_WAYS; way++) {
         uint32_t index = set * RLR_WAYS + way;
-        uint64_t tag = *get_tag(of->ledger, index);
 
-        if (tag != 0 && tag % RLR_LEDGER_PARTITIONS == of->partition) {
+        if (is_of(of, index)) {
             use(get_stripe(of->ledger, set), index);
             count += of->add(out + count * of->size, &of->ledger->leases[index],
                              of->now_ms);
@@ -268,6 +294,9 @@ static uint32_t add_sets(void *out, uint32_t room, uint32_t *cursor,
         uint32_t set = (*cursor)++;
         rlr_stripe_t *stripe = get_stripe(of->ledger, set);
 
+        if (!has_lease(of, set)) {
+            continue;
+        }
         if (lock_stripe(of->ledger, stripe, of->now_ms)) {
             count += add_set((char *)out + count * of->size, of, set);
             unlock_stripe(stripe);
@@ -335,7 +364,7 @@ void rlr_leases_count(rlr_leases_count_t *count, const rlr_ledger_t *ledger,
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
             uint32_t index = set * RLR_WAYS + way;
 
-            if (*get_tag(ledger, index) != 0) {
+            if (get_tag(ledger, index) != 0) {
                 count_lease(count, &ledger->leases[index], now_ms);
             }
         }

@@ -40,7 +40,7 @@ typedef struct rlr_stripe_t {
 } rlr_stripe_t;
 
 struct rlr_lease_tags_t {
-    _Alignas(64) uint64_t tag[RLR_WAYS];
+    _Alignas(64) _Atomic uint64_t tag[RLR_WAYS];
 };
 
 struct rlr_ledger_memory_t {

@@ -12,11 +12,9 @@
 /* Without a terminator. */
 #define RLR_STORE_EPOCH_BYTES 16
 #define RLR_STORE_ID_BYTES    16
-/* A host's name, with a terminator. */
-#define RLR_STORE_NAME_BYTES 64
-/* The names of several hosts. */
-#define RLR_STORE_NAMES_BYTES 200
-#define RLR_STORE_RULES_BYTES 262144 /* longer ones are cut */
+#define RLR_STORE_NAME_BYTES  64     /* a host's name, with a terminator */
+#define RLR_STORE_NAMES_BYTES 200    /* the names of several hosts */
+#define RLR_STORE_RULES_BYTES 262144 /* longer rules are cut */
 #define RLR_STORE_NO_NUMBER   (-1)
 #define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
 
@@ -56,9 +54,6 @@ typedef enum rlr_store_status_t {
 #define RLR_STORE_LEAVE 32U
 /* The store's clock was set in the epoch that is named. */
 #define RLR_STORE_CLOCK 64U
-
-/* Items of one call: a script blocks the store. */
-#define RLR_STORE_ITEMS_MAX 64U
 
 /* A request for admissions of a key. */
 typedef struct rlr_store_item_t {

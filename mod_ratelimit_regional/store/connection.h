@@ -9,6 +9,9 @@
 #include "../group/store.h"
 #include "address.h"
 
+/* Items of one call: a script blocks the store. */
+#define RLR_CONNECTION_ITEMS_MAX 64U
+
 typedef struct rlr_store_connection_t rlr_store_connection_t;
 
 /* A connection that is not open; closed with the pool. */

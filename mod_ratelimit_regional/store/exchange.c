@@ -35,7 +35,7 @@ typedef struct flight_t {
     rlr_store_call_t call;
     rlr_store_item_t *items;
     rlr_pending_request_t
-        *pending_requests[RLR_STORE_ITEMS_MAX]; /* of the items */
+        *pending_requests[RLR_CONNECTION_ITEMS_MAX]; /* of the items */
 } flight_t;
 
 typedef struct flights_t {
@@ -102,9 +102,9 @@ static void take_pending_requests(rlr_exchange_t *exchange, flight_t *flight,
     rlr_pending_request_t **at = list;
     uint32_t count = 0;
 
-    flight->items = apr_pcalloc(scratch,
-                                RLR_STORE_ITEMS_MAX * sizeof(*flight->items));
-    while (*at != NULL && count < RLR_STORE_ITEMS_MAX) {
+    flight->items = apr_pcalloc(
+        scratch, RLR_CONNECTION_ITEMS_MAX * sizeof(*flight->items));
+    while (*at != NULL && count < RLR_CONNECTION_ITEMS_MAX) {
         rlr_pending_request_t *pending = *at;
 
         /* A reset is a call of its own. */

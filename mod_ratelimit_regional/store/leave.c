@@ -7,6 +7,7 @@
 
 #include "../counter/clock.h"
 #include "../group/leases.h"
+#include "connection.h"
 #include "publish.h"
 
 /* httpd must end. Leases that are not returned expire, and a share that is not
@@ -37,7 +38,7 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
                              const rlr_store_item_t *items, uint32_t count)
 {
     uint64_t now_ms = get_time().floor_ms;
-    rlr_store_grant_t grants[RLR_STORE_ITEMS_MAX];
+    rlr_store_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
     rlr_store_reply_t reply = {.grants = grants};
     rlr_store_call_t call;
     const char *error;
@@ -73,7 +74,7 @@ static bool is_in_heartbeat(const leaving_t *leaving)
 
 static const char *leave_partition(leaving_t *leaving, bool *has_left)
 {
-    rlr_store_item_t items[RLR_STORE_ITEMS_MAX];
+    rlr_store_item_t items[RLR_CONNECTION_ITEMS_MAX];
     uint32_t cursor = 0;
     uint32_t count = 0;
     const char *error = rlr_connection_open(leaving->connection);
@@ -86,7 +87,7 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
         return "its data are lost, or the host is not a member";
     }
     do {
-        count = rlr_leases_close(items, RLR_STORE_ITEMS_MAX, &cursor,
+        count = rlr_leases_close(items, RLR_CONNECTION_ITEMS_MAX, &cursor,
                                  &leaving->group->ledger, leaving->partition,
                                  get_time().ceil_ms);
         if (error == NULL && count > 0) {
