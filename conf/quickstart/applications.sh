@@ -235,9 +235,9 @@ serve_examples() {
 # Prints the graphs of the examples that applications.conf declares.
 declared_graphs() {
     local language
-    for language in $(sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf"); do
+    while read -r language; do
         built "$RUN_DIR/applications/$language.json" graphs
-    done
+    done < <(sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf")
 }
 
 # --- The user's own applications ------------------------------------------------
