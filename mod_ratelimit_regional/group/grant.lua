@@ -146,9 +146,10 @@ elseif target == epoch.name and has_flag(CLOCK) then
 end
 if epoch.members ~= members or epoch.share_ms ~= share_ms then
     -- The server has kept the data of hosts with another configuration. A host that does not
-    -- know the clock cannot tell whether they have ended.
-    if now > latest or is_in_use() then
-        return { { 'other', now, epoch.name, -1, 0, 0, 0 } }
+    -- know the clock cannot tell whether they have ended: it asks again.
+    local refusal = is_in_use() and 'other' or now > latest and 'late'
+    if refusal then
+        return { { refusal, now, epoch.name, -1, 0, 0, 0 } }
     end
     begin_epoch(members, share_ms, true)
 end

@@ -425,9 +425,10 @@ static void heartbeat(group_store_t *store, const rlr_store_call_t *call,
     }
 }
 
-/* Begins another epoch if that of the data has ended; false: hosts with another
- * configuration than that of the call use the store. */
-static bool take_epoch(group_store_t *store, const rlr_store_call_t *call)
+/* Begins another epoch if that of the data has ended; its status if it is one
+ * of hosts with another configuration than that of the call. */
+static rlr_store_status_t take_epoch(group_store_t *store,
+                                     const rlr_store_call_t *call)
 {
     int64_t share_ms = (int64_t)call->share_ms;
 
@@ -439,33 +440,30 @@ static bool take_epoch(group_store_t *store, const rlr_store_call_t *call)
         begin_epoch(store, store->members, store->share_ms, false);
     }
     if (store->members == call->members && store->share_ms == share_ms) {
-        return true;
+        return RLR_STORE_OK;
     }
-    if (store->now > (int64_t)call->latest_ms || is_in_use(store)) {
-        return false;
+    if (is_in_use(store)) {
+        return RLR_STORE_OTHER;
+    }
+    if (store->now > (int64_t)call->latest_ms) {
+        return RLR_STORE_LATE;
     }
     begin_epoch(store, call->members, share_ms, true);
-    return true;
+    return RLR_STORE_OK;
 }
 
 void group_store_call(group_store_t *store, uint64_t us,
                       const rlr_store_call_t *call, rlr_store_reply_t *reply)
 {
-    bool is_taken;
-
     store->now = (int64_t)(us / 1000) + store->offset_ms;
-    reply->status = RLR_STORE_OK;
     reply->now_ms = (uint64_t)store->now;
     reply->number = RLR_STORE_NO_NUMBER;
     reply->base_offset_ms = 0;
     reply->joined_offset_ms = 0;
-    is_taken = take_epoch(store, call);
+    reply->status = take_epoch(store, call);
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
-    reply->complete = is_taken && store->complete;
-    if (!is_taken) {
-        reply->status = RLR_STORE_OTHER;
-    }
-    if (!is_taken || call->kind == RLR_STORE_HELLO) {
+    reply->complete = reply->status == RLR_STORE_OK && store->complete;
+    if (reply->status != RLR_STORE_OK || call->kind == RLR_STORE_HELLO) {
         return;
     }
     if (store->now > (int64_t)call->latest_ms
