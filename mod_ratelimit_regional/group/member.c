@@ -198,6 +198,20 @@ static void take_time(rlr_member_t *member, uint64_t sent_ms)
     }
 }
 
+/* Whether the base of an earlier epoch remains the host's after the heartbeat:
+ * the epoch continues from it once it is complete, and so does another one, if
+ * the data are lost before. */
+static bool keeps_base(const rlr_member_t *member, const rlr_store_call_t *call,
+                       const rlr_store_reply_t *reply)
+{
+    uint32_t attests = RLR_STORE_ATTEST | RLR_STORE_BRING;
+
+    return !reply->complete && reply->number == call->number
+        && (call->flags & RLR_STORE_LOCAL) == 0
+        && ((call->flags & attests) == attests
+            || ((call->flags & RLR_STORE_CLEAN) != 0 && member->keeps_base));
+}
+
 /* The reply to a heartbeat. */
 static void confirm(rlr_member_t *member, const rlr_store_call_t *call,
                     const rlr_store_reply_t *reply, uint64_t sent_ms,
@@ -207,7 +221,10 @@ static void confirm(rlr_member_t *member, const rlr_store_call_t *call,
     member->number = reply->number;
     member->members = call->members;
     member->share_ms = call->share_ms;
-    member->base_ms = (int64_t)received_ms + reply->base_offset_ms;
+    member->keeps_base = keeps_base(member, call, reply);
+    if (!member->keeps_base) {
+        member->base_ms = (int64_t)received_ms + reply->base_offset_ms;
+    }
     member->joined_ms = (int64_t)received_ms + reply->joined_offset_ms;
     member->is_confirmed = true;
     member->is_complete = reply->complete;

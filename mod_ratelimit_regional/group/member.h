@@ -38,8 +38,9 @@ typedef struct rlr_member_t {
     bool was_member;
     bool is_reporting; /* marks must be reported before the next heartbeat */
     bool is_attesting;
-    bool is_complete;    /* the epoch, at the last heartbeat */
-    bool is_entitled;    /* the base was not later than the last heartbeat */
+    bool keeps_base;  /* the epoch has the base of an earlier one to continue */
+    bool is_complete; /* the epoch, at the last heartbeat */
+    bool is_entitled; /* the base was not later than the last heartbeat */
     bool has_used_share; /* since the last heartbeat */
     bool has_left;       /* sends no calls, and admits nothing */
     /* Changes with the epoch; replies to calls of an earlier one are not
