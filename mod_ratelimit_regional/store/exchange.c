@@ -22,6 +22,8 @@
 #define MARKS_MAX         512U
 /* For all marks of a partition: millions. */
 #define REPORT_MS 10000U
+/* In which another process sends no call of the partition. */
+#define ALONE_MS (2 * RLR_PERIOD_CALL_MS)
 /* Calls until a pending request is sent: hello, report, heartbeat, pending
  * request; and pauses for calls of other children. */
 #define ROUNDS   12
@@ -52,25 +54,15 @@ static rlr_time_t get_time(void)
     return now;
 }
 
-/* Finishes the pending requests of a list that belong to the partition,
- * undecided. */
-static void drop_pending_requests(rlr_exchange_t *exchange,
-                                  rlr_pending_request_t **list,
-                                  uint32_t partition)
+/* Finishes the pending requests of a list, undecided. */
+static void drop_pending_requests(const rlr_exchange_t *exchange,
+                                  rlr_pending_request_t *list)
 {
-    rlr_pending_request_t **at = list;
+    while (list != NULL) {
+        rlr_pending_request_t *next = list->next;
 
-    while (*at != NULL) {
-        rlr_pending_request_t *pending = *at;
-
-        if (partition == RLR_LEDGER_PARTITIONS
-            || rlr_ledger_partition_of(pending->key) == partition) {
-            *at = pending->next;
-            rlr_queue_finish(exchange->queue, pending, false, 0);
-        }
-        else {
-            at = &pending->next;
-        }
+        rlr_queue_finish(exchange->queue, list, false, 0);
+        list = next;
     }
 }
 
@@ -171,12 +163,11 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     flight->generation = state->member.generation;
     flight->sent_ms = now_ms;
     if (alone) {
-        state->alone_until_ms = now_ms + 2 * RLR_PERIOD_CALL_MS;
+        state->alone_until_ms = now_ms + ALONE_MS;
     }
     if (kind == RLR_STORE_REPORT) {
         /* However late, it only adds marks. */
         flight->call.latest_ms += REPORT_MS;
-        state->alone_until_ms = now_ms + REPORT_MS;
     }
     if (kind == RLR_STORE_HEARTBEAT) {
         state->heartbeat_sent_ms = now_ms;
@@ -187,9 +178,23 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     return true;
 }
 
-/* Sends all marks of the partition in calls of their own. */
+static void set_alone(const rlr_exchange_t *exchange, uint32_t partition,
+                      uint64_t until_ms)
+{
+    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, partition,
+                                                get_time().floor_ms);
+
+    if (state != NULL) {
+        state->alone_until_ms = until_ms;
+        rlr_ledger_unlock(exchange->ledger, partition);
+    }
+}
+
+/* Sends all marks of the partition in calls of their own. It and the partitions
+ * whose reports follow are kept: if this process dies another one begins. */
 static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
-                              rlr_store_reply_t *reply, apr_pool_t *scratch)
+                              const flight_t *last, rlr_store_reply_t *reply,
+                              apr_pool_t *scratch)
 {
     rlr_store_mark_t *marks = apr_palloc(scratch, MARKS_MAX * sizeof(*marks));
     uint32_t cursor = 0;
@@ -197,6 +202,10 @@ static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
 
     flight->call.marks = marks;
     do {
+        for (const flight_t *next = flight; next <= last; next++) {
+            set_alone(exchange, next->partition,
+                      get_time().floor_ms + ALONE_MS);
+        }
         flight->call.mark_count = rlr_leases_report(
             marks, MARKS_MAX, &cursor, exchange->ledger, flight->partition,
             flight->sent_ms);
@@ -298,13 +307,7 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
 static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
 {
     if (flight->call.kind == RLR_STORE_REPORT) {
-        rlr_ledger_state_t *state = rlr_ledger_lock(
-            exchange->ledger, flight->partition, get_time().floor_ms);
-
-        if (state != NULL) {
-            state->alone_until_ms = 0;
-            rlr_ledger_unlock(exchange->ledger, flight->partition);
-        }
+        set_alone(exchange, flight->partition, 0);
     }
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
         rlr_queue_finish(exchange->queue, flight->pending_requests[i], false,
@@ -341,7 +344,8 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
             .grants = apr_pcalloc(scratch,
                                   (items + 1) * sizeof(*reply.grants))};
         const char *error = flight->call.kind == RLR_STORE_REPORT
-            ? send_marks(exchange, flight, &reply, scratch)
+            ? send_marks(exchange, flight, &flights->all[flights->count - 1],
+                         &reply, scratch)
             : rlr_connection_receive(exchange->connection, &reply, items);
 
         /* Kept: the next call overwrites it. */
@@ -485,6 +489,6 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
             exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
         }
     }
-    drop_pending_requests(exchange, &pending_requests, RLR_LEDGER_PARTITIONS);
+    drop_pending_requests(exchange, pending_requests);
     return error;
 }
