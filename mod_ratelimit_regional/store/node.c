@@ -23,8 +23,51 @@ void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
     apr_cpystrn(node->error, "closed", sizeof(node->error));
 }
 
+static void end_probe(rlr_node_t *node)
+{
+    if (node->probe != NULL) {
+        redisFree(node->probe);
+        node->probe = NULL;
+    }
+}
+
+bool rlr_node_is_back(rlr_node_t *node)
+{
+    void *reply = NULL;
+    int done = 0;
+    bool is_back;
+
+    if (!node->has_failed) {
+        return true;
+    }
+    if (node->probe == NULL) {
+        node->probe = redisConnectNonBlock(node->at.host, node->at.port);
+        if (node->probe == NULL || node->probe->err != 0) {
+            end_probe(node);
+            return false;
+        }
+        fcntl(node->probe->fd, F_SETFD, FD_CLOEXEC);
+        redisAppendCommand(node->probe, "PING");
+    }
+    if (redisBufferWrite(node->probe, &done) != REDIS_OK
+        || redisBufferRead(node->probe) != REDIS_OK
+        || redisGetReplyFromReader(node->probe, &reply) != REDIS_OK) {
+        /* A server with TLS answers otherwise, or closes the connection. */
+        is_back = node->probe->err != REDIS_ERR_IO;
+        end_probe(node);
+        return is_back;
+    }
+    if (reply == NULL) {
+        return false;
+    }
+    freeReplyObject(reply);
+    end_probe(node);
+    return true;
+}
+
 void rlr_node_close(rlr_node_t *node)
 {
+    end_probe(node);
     if (node->context != NULL) {
         redisFree(node->context);
         node->context = NULL;
@@ -35,6 +78,7 @@ void rlr_node_close(rlr_node_t *node)
 /* Keeps the text, which must not contain a secret, and closes. */
 static const char *fail(rlr_node_t *node, const char *what, const char *text)
 {
+    node->has_failed |= node->context != NULL && node->context->err != 0;
     snprintf(node->error, sizeof(node->error), "%s: %s", what, text);
     rlr_node_close(node);
     return node->error;
@@ -155,8 +199,11 @@ static const char *prepare(rlr_node_t *node)
     if (error == NULL) {
         error = check_version(node);
     }
-    return error != NULL ? error
-                         : run(node, load, 3, node->sha, sizeof(node->sha));
+    if (error == NULL) {
+        error = run(node, load, 3, node->sha, sizeof(node->sha));
+    }
+    node->has_failed &= error != NULL;
+    return error;
 }
 
 const char *rlr_node_open(rlr_node_t *node)

@@ -18,6 +18,8 @@ typedef struct rlr_node_t {
     redisContext *context; /* NULL: closed */
     uint32_t generation;   /* of the context */
     uint64_t attempt_ms;   /* when it may be opened again; the caller's */
+    bool has_failed;       /* to connect or to answer, since it was open */
+    redisContext *probe;   /* NULL: none */
     char sha[41];          /* of the script, once it was open */
     char error[512];
 } rlr_node_t;
@@ -31,6 +33,10 @@ void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
  * second for each of its calls at most. */
 const char *rlr_node_open(rlr_node_t *node);
 void rlr_node_close(rlr_node_t *node);
+
+/* Whether a server that has failed answers, by a connection of its own: begins
+ * to ask, or looks for the reply, and never blocks. */
+bool rlr_node_is_back(rlr_node_t *node);
 
 /* Closes it, with that error. */
 void rlr_node_reject(rlr_node_t *node, const char *error);

@@ -9,8 +9,7 @@
 
 #include "../counter/clock.h"
 
-/* A node that cannot be opened is not tried again for this long: others wait
- * during this. */
+/* A node that cannot be opened is not tried again for this long. */
 #define RETRY_MS 2000U
 
 static uint64_t get_ms(void)
@@ -74,8 +73,10 @@ static const char *open_node(const rlr_route_t *route, rlr_node_t *node)
     if (is_cluster && get_ms() < node->attempt_ms) {
         return node->error;
     }
-    error = rlr_node_open(node);
-    if (error != NULL) {
+    /* To wait for a node that hangs would hold up the partitions of others. */
+    error = !is_cluster || rlr_node_is_back(node) ? rlr_node_open(node)
+                                                  : node->error;
+    if (error != NULL && node->probe == NULL) {
         node->attempt_ms = get_ms() + RETRY_MS;
     }
     return error;
@@ -193,8 +194,8 @@ static rlr_node_t *get_node(rlr_route_t *route,
     }
     node = find_unused(route);
     if (node != NULL) {
-        node->at = *target;
-        node->attempt_ms = 0;
+        rlr_node_close(node);
+        rlr_node_init(node, route->config, target);
     }
     return node;
 }
