@@ -13,7 +13,7 @@
 -- offset of the base, offset of the joining, name; then the items:
 --   heartbeat   digest, count, interval (s), wanted, waiting, tag, closed tag, its use
 --   report    digest, amount, milliseconds until it expires
---   reset     digest
+--   reset     digest, tag
 --   publish   the host's rules, or nothing
 --   read
 -- Reply: {status, time, epoch, number, base - time, complete, joined - time, and of a heartbeat: missing
@@ -133,7 +133,7 @@ local function begin_epoch(members_of, share_ms_of, follows)
     epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
         follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
-        missing = 0, reserved = 0, reserved_until = 0, names = '',
+        missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {},
         name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
 end
@@ -244,9 +244,21 @@ if kind == 'report' then
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 if kind == 'reset' then
-    for at = 12, #ARGV do
-        redis.call('HDEL', partition, ARGV[at])
+    -- A call that comes twice would forget what was granted in between.
+    local resets, is_known = {}, {}
+    for _, reset in ipairs(epoch.resets) do
+        if reset[2] >= now then
+            resets[#resets + 1], is_known[reset[1]] = reset, true
+        end
     end
+    for at = 12, #ARGV, 2 do
+        if not is_known[ARGV[at + 1]] then
+            redis.call('HDEL', partition, ARGV[at])
+            resets[#resets + 1] = { ARGV[at + 1], now + CALL_MS }
+        end
+    end
+    epoch.resets = resets
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 

@@ -61,7 +61,7 @@ typedef struct rlr_store_item_t {
     rlr_limit_t limit;
     uint32_t wanted;  /* at most */
     uint32_t waiting; /* of these, for requests that wait */
-    uint64_t tag;     /* of the mark, random: 1 to RLR_STORE_TAG_MAX */
+    uint64_t tag;     /* of the mark or reset: 1 to RLR_STORE_TAG_MAX */
     /* A lease that has ended, and how many admissions it was used for; tag 0:
      * none. */
     uint64_t closed_tag;

@@ -68,6 +68,12 @@ static void drop_pending_requests(const rlr_exchange_t *exchange,
 
 /* ---- Sending ---- */
 
+static uint64_t take_tag(rlr_exchange_t *exchange)
+{
+    exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
+    return exchange->tag;
+}
+
 static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
                       const rlr_pending_request_t *pending, uint64_t now_ms)
 {
@@ -75,15 +81,13 @@ static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
                                          pending->limit, now_ms);
     rlr_lease_t none;
 
-    exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
-    if (lease != NULL) {
-        rlr_lease_request(item, lease, pending->waiting, exchange->tag, now_ms);
-        rlr_leases_unlock(exchange->ledger, lease);
-        return;
-    }
     /* Without a slot only what is needed now. */
     rlr_lease_init(&none, pending->key, pending->limit);
-    rlr_lease_request(item, &none, pending->waiting, exchange->tag, now_ms);
+    rlr_lease_request(item, lease != NULL ? lease : &none, pending->waiting,
+                      take_tag(exchange), now_ms);
+    if (lease != NULL) {
+        rlr_leases_unlock(exchange->ledger, lease);
+    }
 }
 
 /* Moves pending requests of the partition from the list to the flight. */
@@ -112,6 +116,7 @@ static void take_pending_requests(rlr_exchange_t *exchange, flight_t *flight,
             flight->call.kind = RLR_STORE_RESET;
             memcpy(flight->items[count].key, pending->key,
                    sizeof(pending->key));
+            flight->items[count].tag = take_tag(exchange);
         }
         else {
             fill_item(exchange, &flight->items[count], pending,

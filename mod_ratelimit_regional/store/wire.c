@@ -38,6 +38,7 @@ static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
 
         add(command, item->key, sizeof(item->key));
         if (call->kind == RLR_STORE_RESET) {
+            add_number(command, (apr_int64_t)item->tag, pool);
             continue;
         }
         add_number(command, item->limit.count, pool);
