@@ -75,6 +75,23 @@ static void init_tables(agent_supervisor_t *sv)
         .context = context, .runners = &sv->runners, .runs = runs};
 }
 
+static void on_bulk_connected(void *part, bool is_first,
+                              const agent_session_info_t *info)
+{
+    agent_supervisor_t *sv = part;
+
+    agent_worker_on_bulk_connected(&sv->worker, is_first, info);
+    agent_save_on_connected(&sv->save, &sv->bulk);
+}
+
+static void on_output_connected(void *part, bool is_first,
+                                const agent_session_info_t *info)
+{
+    agent_supervisor_t *sv = part;
+
+    agent_save_on_connected(&sv->save, &sv->output);
+}
+
 /*
  * A statement on the control connection may take a quarter of the lease: a
  * renewal is due after a quarter, may wait for one statement, and must succeed
@@ -90,21 +107,22 @@ static void init_databases(agent_supervisor_t *sv)
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
     agent_database_settings_t control = {
+        .name = "control",
         .statement_limit = limit,
         .lock_limit = limit / 2,
         .timeout = limit + margin,
         .on_connected = agent_worker_on_connected,
         .part = &sv->worker};
-    agent_database_settings_t bulk = {
-        .statement_limit = longest,
-        .timeout = longest + margin,
-        .on_connected = agent_worker_on_bulk_connected,
-        .part = &sv->worker};
-    agent_database_settings_t output = {.statement_limit = longest,
+    agent_database_settings_t bulk = {.name = "bulk",
+                                      .statement_limit = longest,
+                                      .timeout = longest + margin,
+                                      .on_connected = on_bulk_connected,
+                                      .part = sv};
+    agent_database_settings_t output = {.name = "output",
+                                        .statement_limit = longest,
                                         .timeout = longest + margin,
-                                        .is_on_demand = true,
-                                        .on_connected = agent_save_on_connected,
-                                        .part = &sv->save};
+                                        .on_connected = on_output_connected,
+                                        .part = sv};
 
     agent_database_init(&sv->control, context, &sv->poll, &control);
     agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
@@ -204,6 +222,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);
+    agent_database_add(bulk, &agent_bulk_batch_operation, &sv->save);
 
     agent_database_add(&sv->output, &agent_dedicated_batch_operation,
                        &sv->save);

@@ -113,8 +113,8 @@ for my $lock ([ 'the table of events', sub { 'lock table agent.run_events in exc
         });
         release_lock($held);
         wait_all_final('success', $run, $other);
-        is sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'"), 2,
-            'there is no connection for dedicated batches';
+        is sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor' and query like '%agent.database_region()%'"), 1,
+            'the output connection has sent nothing after the first statement of its session';
         is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 }

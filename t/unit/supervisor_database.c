@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "../../mod_agent/core/clock.h"
 #include "../../mod_agent/db/connection.h"
 #include "../../mod_agent/supervisor/statement/database.h"
 
@@ -25,7 +26,6 @@ typedef struct fixture_t {
     int results;
     int losses;
     agent_failure_t last_failure;
-    apr_time_t due_at;
 } fixture_t;
 
 static void ignore_log(void *baton, agent_log_level_t level, const char *id,
@@ -54,11 +54,6 @@ static apr_time_t due_never(void *part)
     return AGENT_CLOCK_NEVER;
 }
 
-static apr_time_t due_at(void *part)
-{
-    return ((fixture_t *)part)->due_at;
-}
-
 static void ignore_connection(void *part, bool is_first,
                               const agent_session_info_t *info)
 {
@@ -72,9 +67,17 @@ static const agent_operation_t operation = {
 static int fake_connection;
 static int can_exit_pipeline;
 
+/* When the last attempt to resolve a name ended. */
+static apr_time_t resolved_at;
+
+/* Resolves a name for longer than the first pause, in vain. */
 PGconn *PQconnectStartParams(const char *const *keywords,
                              const char *const *values, int expand_dbname)
 {
+    apr_time_t end = agent_clock_now() + apr_time_from_msec(200);
+
+    while ((resolved_at = agent_clock_now()) < end) {
+    }
     return NULL;
 }
 
@@ -256,63 +259,45 @@ static void a_connection_takes_any_number_of_operations(void **state)
     }
 }
 
-/* A connection that is open on demand, with an operation. */
-static fixture_t *make_on_demand(apr_pool_t *pool)
+static void a_connection_stays_open_without_a_statement(void **state)
 {
-    static const agent_operation_t later = {.name = "later", .due = due_at};
-    fixture_t *f = make_fixture(pool);
-
-    f->config.conninfo = "";
-    f->database.settings.is_on_demand = true;
-    f->due_at = LATER;
-    agent_database_add(&f->database, &later, f);
-    return f;
-}
-
-static void a_connection_on_demand_is_made_when_an_operation_is_due(
-    void **state)
-{
-    fixture_t *f = make_on_demand(*state);
-
-    agent_database_close(&f->database, AGENT_FAILURE_RETRY);
-    assert_true(agent_database_step(&f->database) == LATER);
-    assert_int_equal(f->database.failed_connects, 0);
-    f->context.now = LATER;
-    /* It cannot be made, and is tried again after a pause. */
-    assert_true(agent_database_step(&f->database) > LATER);
-    assert_int_equal(f->database.failed_connects, 1);
-    assert_true(agent_database_step(&f->database) > LATER);
-    assert_int_equal(f->database.failed_connects, 1);
-}
-
-static void a_connection_on_demand_is_closed_after_a_minute_without_a_statement(
-    void **state)
-{
-    fixture_t *f = make_on_demand(*state);
-    apr_time_t end = NOW + apr_time_from_sec(60);
+    fixture_t *f = make_fixture(*state);
 
     receive(f, NULL, true);
-    f->due_at = AGENT_CLOCK_NEVER;
-    assert_true(agent_database_step(&f->database) == end);
-    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
-    f->context.now = end;
-    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
-    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
-    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
-    /* The next one is not one that was lost. */
-    assert_false(f->database.was_connected);
-}
-
-static void another_connection_stays_open_without_a_statement(void **state)
-{
-    fixture_t *f = make_on_demand(*state);
-
-    f->database.settings.is_on_demand = false;
-    receive(f, NULL, true);
-    f->due_at = AGENT_CLOCK_NEVER;
     f->context.now = NOW + apr_time_from_sec(3600);
     assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
     assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+}
+
+/* Else the next attempt would follow at once, and other runs would get no turn
+ * while no name server answers. */
+static void the_pause_after_a_failed_attempt_begins_when_names_are_resolved(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state);
+    apr_interval_time_t least = apr_time_from_msec(80);
+
+    f->config.conninfo = "";
+    f->context.now = agent_clock_now();
+    agent_database_close(&f->database, AGENT_FAILURE_RETRY);
+    assert_true(agent_database_step(&f->database) >= resolved_at + least);
+    assert_true(resolved_at > 0);
+    assert_int_equal(f->database.failed_connects, 1);
+}
+
+static void a_connection_is_lost_until_its_session_has_begun(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    assert_true(agent_database_lost_at(&f->database) == NOW);
+    receive(f, NULL, true);
+    assert_true(agent_database_lost_at(&f->database) == AGENT_CLOCK_NEVER);
+    f->context.now = LATER;
+    receive_pipeline(f, false);
+    assert_true(agent_database_lost_at(&f->database) == LATER);
+    f->context.now++;
+    agent_database_close(&f->database, AGENT_FAILURE_RETRY);
+    assert_true(agent_database_lost_at(&f->database) == LATER);
 }
 
 int main(void)
@@ -328,10 +313,10 @@ int main(void)
         CHECK_TEST(a_connection_that_outlives_a_statement_ends_the_pauses),
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
         CHECK_TEST(a_connection_takes_any_number_of_operations),
-        CHECK_TEST(a_connection_on_demand_is_made_when_an_operation_is_due),
+        CHECK_TEST(a_connection_stays_open_without_a_statement),
         CHECK_TEST(
-            a_connection_on_demand_is_closed_after_a_minute_without_a_statement),
-        CHECK_TEST(another_connection_stays_open_without_a_statement),
+            the_pause_after_a_failed_attempt_begins_when_names_are_resolved),
+        CHECK_TEST(a_connection_is_lost_until_its_session_has_begun),
     };
 
     return CHECK_RUN(tests);

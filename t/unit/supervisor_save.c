@@ -36,7 +36,8 @@ static queue_t *make_queue(apr_pool_t *pool)
     q->save = (agent_save_t){.worker = &q->worker,
                              .runs = q->fixture->runs,
                              .control = &q->control,
-                             .output = &q->output};
+                             .output = &q->output,
+                             .sent_on = &q->output};
     return q;
 }
 
@@ -278,7 +279,7 @@ static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
     fail_first(q, AGENT_FAILURE_LOST);
     q->control.crash_reported_at = has_notice ? NOW : 0;
     q->output.crash_reported_at = has_output_notice ? NOW : 0;
-    agent_save_on_connected(&q->save, false, NULL);
+    agent_save_on_connected(&q->save, &q->output);
 }
 
 static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
@@ -291,8 +292,22 @@ static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
         assert_int_equal(first_of(q)->failures, i);
     }
     /* Another connection was lost without an attempt. */
-    agent_save_on_connected(&q->save, false, NULL);
+    agent_save_on_connected(&q->save, &q->output);
     assert_int_equal(first_of(q)->failures, 2);
+}
+
+/* It may have been made before the crash, whose notice is not read yet. */
+static void a_crash_counts_when_the_connection_of_the_line_is_made_again(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_LOST);
+    agent_save_on_connected(&q->save, &q->control);
+    q->control.crash_reported_at = NOW;
+    agent_save_on_connected(&q->save, &q->output);
+    assert_int_equal(first_of(q)->failures, 1);
 }
 
 static void a_crash_of_another_process_does_not_count(void **state)
@@ -312,6 +327,31 @@ static void a_crash_while_several_lines_are_stored_does_not_count(void **state)
     add_long(q, 0);
     lose_first(q, true, false);
     assert_int_equal(first_of(q)->failures, 0);
+}
+
+static apr_time_t due_on_bulk(const queue_t *q)
+{
+    return agent_bulk_batch_operation.due((void *)&q->save);
+}
+
+static void without_an_output_connection_dedicated_batches_use_the_bulk_one(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    q->output.lost_at = NOW;
+    assert_true(due_on_bulk(q) == AGENT_CLOCK_NEVER);
+    add_long(q, 0);
+    add_long(q, 1);
+    assert_true(due_on_bulk(q) == NOW + apr_time_from_sec(5));
+    q->output.lost_at = 0;
+    assert_true(due_on_bulk(q) == AGENT_CLOCK_NEVER);
+    /* One statement at a time, on whichever connection. */
+    q->output.lost_at = NOW - apr_time_from_sec(5);
+    assert_true(due_on_bulk(q) == NOW);
+    agent_batch_send_begin(q->batches, first_of(q));
+    assert_true(due_on_bulk(q) == AGENT_CLOCK_NEVER);
+    assert_false(is_dedicated_due(q));
 }
 
 /* The first batch in flight is saved, with an answer after that time, in which
@@ -437,8 +477,12 @@ int main(void)
             a_time_out_while_the_database_answers_nothing_does_not_count),
         CHECK_TEST(a_lost_connection_does_not_count),
         CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
+        CHECK_TEST(
+            a_crash_counts_when_the_connection_of_the_line_is_made_again),
         CHECK_TEST(a_crash_of_another_process_does_not_count),
         CHECK_TEST(a_crash_while_several_lines_are_stored_does_not_count),
+        CHECK_TEST(
+            without_an_output_connection_dedicated_batches_use_the_bulk_one),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),

@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "../../core/backoff.h"
+#include "../../core/clock.h"
 #include "../../db/notice.h"
 #include "../base/order.h"
 
@@ -18,8 +19,6 @@
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 /* After connections that were made and then lost. */
 #define LONGEST_PAUSE apr_time_from_sec(1)
-/* Of a connection that is open on demand, without a statement. */
-#define UNUSED_TIME apr_time_from_sec(60)
 
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part)
@@ -68,10 +67,18 @@ void agent_database_close(agent_database_t *database, agent_failure_t failure)
         && database->operation != NULL;
 
     disconnect(database);
+    if (database->lost_at == 0) {
+        database->lost_at = database->context->now;
+    }
     if (is_waited_for) {
         database->operation->fail(database->part, failure);
     }
     apr_pool_clear(database->scratch);
+}
+
+apr_time_t agent_database_lost_at(const agent_database_t *database)
+{
+    return database->lost_at > 0 ? database->lost_at : AGENT_CLOCK_NEVER;
 }
 
 static const char *reason_of(const agent_error_t *err)
@@ -93,7 +100,8 @@ static void postpone_connect(agent_database_t *database)
 static void fail_connect(agent_database_t *database, const char *reason)
 {
     agent_report_repeat(database->context, AGENT_LOG_ERR, "AGT0310", 0,
-                        "cannot connect to the database: %s", reason);
+                        "cannot connect to the database: %s (%s connection)",
+                        reason, database->settings.name);
     postpone_connect(database);
 }
 
@@ -119,15 +127,16 @@ static void finish_connect(agent_database_t *database,
         return;
     }
     if (!is_first) {
-        agent_report_write(database->context, AGENT_LOG_NOTICE, "AGT0312", 0,
-                           "connected to the database again");
+        agent_report_repeat(database->context, AGENT_LOG_NOTICE, "AGT0312", 0,
+                            "connected to the database again (%s connection)",
+                            database->settings.name);
     }
     database->state = AGENT_DATABASE_IDLE;
     database->events = EPOLLIN;
     database->failed_connects = 0;
     database->connection++;
     database->was_connected = true;
-    database->used_at = database->context->now;
+    database->lost_at = 0;
     if (database->settings.on_connected != NULL) {
         database->settings.on_connected(database->settings.part, is_first,
                                         &info);
@@ -171,7 +180,8 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
                             const char *reason)
 {
     agent_report_repeat(database->context, AGENT_LOG_WARNING, "AGT0311", 0,
-                        "connection to the database lost: %s", reason);
+                        "connection to the database lost: %s (%s connection)",
+                        reason, database->settings.name);
     if (agent_db_notice_is_crash(database->db)) {
         database->crash_reported_at = database->context->now;
     }
@@ -265,7 +275,6 @@ static void send_operation(agent_database_t *database,
     agent_error_t *err = NULL;
 
     entry->last_statement = ++database->last_statement;
-    database->used_at = database->context->now;
     database->operation = entry->operation;
     database->part = entry->part;
     database->state = AGENT_DATABASE_BUSY;
@@ -278,22 +287,6 @@ static void send_operation(agent_database_t *database,
     apr_pool_clear(database->scratch);
 }
 
-/* A connection on demand is closed after a minute without a statement. */
-static apr_time_t close_unused(agent_database_t *database, apr_time_t next)
-{
-    apr_time_t until = database->used_at + UNUSED_TIME;
-
-    if (!database->settings.is_on_demand) {
-        return next;
-    }
-    if (until <= database->context->now) {
-        disconnect(database);
-        database->was_connected = false;
-        return next;
-    }
-    return AGENT_MIN(next, until);
-}
-
 static apr_time_t send_next(agent_database_t *database)
 {
     apr_time_t next;
@@ -301,7 +294,7 @@ static apr_time_t send_next(agent_database_t *database)
         database->entries, database->context->now, &next);
 
     if (entry == NULL) {
-        return close_unused(database, next);
+        return next;
     }
     send_operation(database, entry);
     return database->state == AGENT_DATABASE_BUSY ? database->deadline
@@ -310,11 +303,21 @@ static apr_time_t send_next(agent_database_t *database)
 
 /* ---- connecting ---- */
 
+/* libpq resolves names, which may take a while: the limits and the pause of the
+ * connection begin after it. */
+static void take_time(const agent_database_t *database)
+{
+    database->context->now = agent_clock_now();
+}
+
 static void step_connect(agent_database_t *database)
 {
     agent_error_t *err = NULL;
+    agent_db_progress_t progress = agent_db_connect_step(database->db, &err,
+                                                         database->pool);
 
-    switch (agent_db_connect_step(database->db, &err, database->pool)) {
+    take_time(database);
+    switch (progress) {
     case AGENT_DB_READY:
         begin_session(database);
         break;
@@ -332,14 +335,16 @@ static void step_connect(agent_database_t *database)
 static void start_connect(agent_database_t *database)
 {
     agent_error_t *err = NULL;
+    apr_status_t rv;
 
     database->state = AGENT_DATABASE_CONNECTING;
     /* libpq: wait for writing before the first PQconnectPoll(). */
     database->events = EPOLLOUT;
+    rv = agent_db_connect(&database->db, database->context->config->conninfo,
+                          "agent supervisor", &err, database->pool);
+    take_time(database);
     database->connect_until = database->context->now + CONNECT_TIMEOUT;
-    if (agent_db_connect(&database->db, database->context->config->conninfo,
-                         "agent supervisor", &err, database->pool)
-        != APR_SUCCESS) {
+    if (rv != APR_SUCCESS) {
         fail_connect(database, reason_of(err));
         return;
     }
@@ -397,23 +402,8 @@ static void give_up(agent_database_t *database)
                     "a statement was not answered in time");
 }
 
-/* When to connect. */
-static apr_time_t find_connect_time(const agent_database_t *database)
-{
-    apr_time_t now = database->context->now;
-    apr_time_t next;
-
-    if (database->connect_at <= now && database->settings.is_on_demand
-        && agent_operation_choose(database->entries, now, &next) == NULL) {
-        return next;
-    }
-    return database->connect_at;
-}
-
 static apr_time_t step(agent_database_t *database)
 {
-    apr_time_t connect_at;
-
     if ((database->state == AGENT_DATABASE_CONNECTING
          || database->state == AGENT_DATABASE_BUSY)
         && database->deadline <= database->context->now) {
@@ -421,9 +411,8 @@ static apr_time_t step(agent_database_t *database)
     }
     switch (database->state) {
     case AGENT_DATABASE_DOWN:
-        connect_at = find_connect_time(database);
-        if (connect_at > database->context->now) {
-            return connect_at;
+        if (database->connect_at > database->context->now) {
+            return database->connect_at;
         }
         start_connect(database);
         return database->state == AGENT_DATABASE_DOWN ? database->connect_at
@@ -490,6 +479,7 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
     database->context = context;
     database->settings = *settings;
     database->poll = poll;
+    database->lost_at = context->now;
     database->entries = apr_array_make(context->pool, FIRST_ENTRIES,
                                        sizeof(agent_operation_entry_t));
     database->watch = (agent_poll_watch_t){

@@ -23,6 +23,7 @@ typedef enum agent_database_state_t {
 
 /* Settings of a connection. */
 typedef struct agent_database_settings_t {
+    const char *name; /* for the log */
     /* Time until the database cancels a statement, and until the connection is
      * given up. The latter is longer: a statement that was cancelled is known
      * not to have been executed. */
@@ -31,9 +32,6 @@ typedef struct agent_database_settings_t {
     /* Time that a statement may wait for a lock, after which it is tried again;
      * 0: as long as it may take. */
     apr_interval_time_t lock_limit;
-    /* It is open while an operation is due, and for a minute after the last
-     * one. */
-    bool is_on_demand;
     /* Called each time when it is connected, to a database of the region of the
      * configuration; NULL: nothing is. */
     void (*on_connected)(void *part, bool is_first,
@@ -71,10 +69,10 @@ struct agent_database_t {
     int failed_connects;
     /* Number of the connection; 0: there was none yet. */
     apr_uint64_t connection;
-    /* When it was connected, or sent its last statement; when it got the last
-     * result of an operation. */
-    apr_time_t used_at;
+    /* When it got the last result of an operation. */
     apr_time_t answered_at;
+    /* When it was lost; 0: it is connected. */
+    apr_time_t lost_at;
     /* When it was lost because another process of the server crashed; 0: never.
      */
     apr_time_t crash_reported_at;
@@ -97,6 +95,10 @@ void agent_database_add(agent_database_t *database,
 /* Connects, sends, and gives up after time-outs; waits for its descriptor.
  * Returns when to be called again at the latest. */
 apr_time_t agent_database_step(agent_database_t *database);
+
+/* Returns when the connection was lost, or when the supervisor began to
+ * connect; AGENT_CLOCK_NEVER while it is connected. */
+apr_time_t agent_database_lost_at(const agent_database_t *database);
 
 /* Closes the connection, if there is one; agent_database_step() connects again.
  * The operation in flight fails with failure. */

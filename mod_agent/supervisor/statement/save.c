@@ -14,10 +14,14 @@
 #include "../lease/batch_split.h"
 #include "../runner/run/ack.h"
 #include "../runner/run/run_end.h"
+#include "refusal.h"
 #include "save_params.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
+/* The output connection is awaited for this time before dedicated batches use
+ * the bulk connection: most losses take less. */
+#define OUTPUT_WAIT apr_time_from_sec(5)
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
@@ -38,11 +42,25 @@ static apr_time_t due_dedicated(void *part)
     const agent_save_t *save = part;
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
+            && queue->sent_dedicated == NULL
         ? agent_batch_send_next_dedicated(queue)
         : NULL;
 
     return batch != NULL ? agent_batch_due(batch, queue->context->now)
                          : AGENT_CLOCK_NEVER;
+}
+
+/* While the output connection cannot be made, the ends of runs with dedicated
+ * batches have to be saved nevertheless. */
+static apr_time_t due_on_bulk(void *part)
+{
+    const agent_save_t *save = part;
+    apr_time_t lost_at = agent_database_lost_at(save->output);
+    apr_time_t due = due_dedicated(part);
+
+    return lost_at == AGENT_CLOCK_NEVER || due == AGENT_CLOCK_NEVER
+        ? AGENT_CLOCK_NEVER
+        : AGENT_MAX(due, lost_at + OUTPUT_WAIT);
 }
 
 static const agent_statement_t save_batch = {
@@ -82,8 +100,9 @@ static const agent_statement_t set_limits = {
 /*
  * A statement with several lines may take AGENT_BATCH_SIZE_TIMEOUT, whatever
  * was expected of them; so may a line alone at first. If it needs longer, it
- * gets half of the lease. A statement may wait half of its limit for a lock,
- * and is then tried again: the lock does not come from the output.
+ * gets half of the lease, but not on the bulk connection, which is for others
+ * too. A statement may wait half of its limit for a lock, and is then tried
+ * again: the lock does not come from the output.
  */
 static void set_limits_of(const char *limits[2], const agent_save_t *save,
                           const agent_batch_t *batch, apr_pool_t *pool)
@@ -101,7 +120,7 @@ static void set_limits_of(const char *limits[2], const agent_save_t *save,
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
                                    agent_error_t **err)
 {
-    const agent_save_t *save = part;
+    agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
     apr_pool_t *pool = database->scratch;
@@ -118,7 +137,9 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
         batch = agent_batch_split_by_cost(
             queue, batch, agent_batch_size_limit(&lease->batch_size));
     }
-    batch->has_long_limit = agent_save_needs_long_limit(lease);
+    save->sent_on = database;
+    batch->has_long_limit = database == save->output
+        && agent_save_needs_long_limit(lease);
     set_limits_of(limits, save, batch, pool);
     agent_save_params_make(&params, save->worker->id, batch, pool);
     agent_batch_send_begin(queue, batch);
@@ -266,56 +287,9 @@ static void receive_dedicated(void *part, const agent_db_result_t *result)
     receive_any(save, save->runs->batches.sent_dedicated, result);
 }
 
-/* Why the output of a run cannot be stored: the error in which it ends. */
-typedef struct refusal_t {
-    const char *code;
-    const char *message;
-} refusal_t;
-
-static const refusal_t invalid = {
-    "InvalidOutputError",
-    "The run's output cannot be stored; the server's error "
-    "log says why (AGT0313)."};
-static const refusal_t too_long = {
-    "InvalidOutputError",
-    "The state of the run would have more than 34 MiB: remove what it does not "
-    "need."};
-static const refusal_t too_many_names = {
-    "InvalidOutputError",
-    "The state of the run would have more than 1,024 channels, or more than "
-    "64 KB of names of channels: keep such data in one channel."};
-static const refusal_t too_many_parts = {
-    "InvalidOutputError",
-    "The lists of the run's state would have more than 2,048 parts, since they "
-    "were continued so often at an earlier element: write the longest ones "
-    "anew, or continue an earlier checkpoint."};
-static const refusal_t crashed = {
-    "InvalidOutputError",
-    "The database crashed each time when the output was stored; the server's "
-    "error log says when (AGT0311)."};
-static const refusal_t too_slow = {
-    "OutputTimeoutError", "The run's output could not be stored in time."};
-
-/* NULL: the parameters may not be the cause. */
-static const refusal_t *find_refusal(agent_failure_t failure)
-{
-    switch (failure) {
-    case AGENT_FAILURE_DATA:
-        return &invalid;
-    case AGENT_FAILURE_STATE_LENGTH:
-        return &too_long;
-    case AGENT_FAILURE_STATE_NAMES:
-        return &too_many_names;
-    case AGENT_FAILURE_STATE_PARTS:
-        return &too_many_parts;
-    default:
-        return NULL;
-    }
-}
-
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
-                       const refusal_t *why)
+                       const agent_refusal_t *why)
 {
     agent_lease_t *lease = agent_lease_find(&runs->leases, key);
 
@@ -356,7 +330,7 @@ static void fail_batch(void *part, agent_failure_t failure)
         agent_batch_size_fail(&queue->batch_size, agent_batch_cost(batch),
                               queue->context->now - batch->sent_at);
     }
-    if (find_refusal(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
+    if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
         agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
                            "a batch of %u runs was refused; saving them one "
@@ -421,7 +395,7 @@ static void fail_dedicated(void *part, agent_failure_t failure)
     agent_save_t *save = part;
     agent_batch_t *batch = save->runs->batches.sent_dedicated;
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
-    const refusal_t *why = find_refusal(failure);
+    const agent_refusal_t *why = agent_refusal_find(failure);
 
     agent_batch_send_fail(
         &save->runs->batches, batch,
@@ -432,7 +406,8 @@ static void fail_dedicated(void *part, agent_failure_t failure)
     else if (!agent_failure_is_transient(failure)
              && count_failure(save, batch, failure)) {
         refuse_run(save->runs, &key,
-                   failure == AGENT_FAILURE_OTHER ? &invalid : &too_slow);
+                   failure == AGENT_FAILURE_OTHER ? &agent_refusal_invalid
+                                                  : &agent_refusal_too_slow);
     }
 }
 
@@ -461,19 +436,19 @@ static agent_batch_t *find_lost(const agent_save_t *save)
 static bool has_crashed(const agent_save_t *save, const agent_batch_t *batch)
 {
     return save->control->crash_reported_at >= batch->sent_at
-        && save->output->crash_reported_at < batch->sent_at;
+        && save->sent_on->crash_reported_at < batch->sent_at;
 }
 
-void agent_save_on_connected(void *part, bool is_first,
-                             const agent_session_info_t *info)
+/* Another connection may be up before all of them are known to be lost. */
+void agent_save_on_connected(agent_save_t *save,
+                             const agent_database_t *database)
 {
-    agent_save_t *save = part;
-    agent_batch_t *batch = find_lost(save);
+    agent_batch_t *batch = database == save->sent_on ? find_lost(save) : NULL;
 
-    save->has_lost_line = false;
+    save->has_lost_line = save->has_lost_line && database != save->sent_on;
     if (batch != NULL && has_crashed(save, batch)
         && ++batch->failures >= MAX_FAILURES) {
-        refuse_run(save->runs, &save->lost_line, &crashed);
+        refuse_run(save->runs, &save->lost_line, &agent_refusal_crashed);
     }
 }
 
@@ -482,4 +457,8 @@ const agent_operation_t agent_batch_operation = {
 
 const agent_operation_t agent_dedicated_batch_operation = {
     "save_batch", due_dedicated, send_dedicated, receive_dedicated,
+    fail_dedicated};
+
+const agent_operation_t agent_bulk_batch_operation = {
+    "save_batch", due_on_bulk, send_dedicated, receive_dedicated,
     fail_dedicated};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save_batch: stores the output of runs, on the control connection and, of
- * dedicated batches, on the output connection. */
+ * dedicated batches, on the output connection, or on the bulk connection while
+ * that one cannot be made. */
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 
@@ -17,8 +18,10 @@ typedef struct agent_save_t {
     /* The connections of shared and of dedicated batches. */
     const agent_database_t *control;
     const agent_database_t *output;
-    /* The output connection was lost while its statement had a single line, of
-     * the run with this lease. */
+    /* The connection on which the last dedicated batch was sent. */
+    const agent_database_t *sent_on;
+    /* It was lost while its statement had a single line, of the run with this
+     * lease. */
     bool has_lost_line;
     agent_lease_key_t lost_line;
 } agent_save_t;
@@ -38,14 +41,15 @@ static inline bool agent_save_needs_long_limit(const agent_lease_t *lease)
     return lease == NULL || lease->batch_size.needs_long_limit;
 }
 
-/* Called when the output connection is up. Counts an attempt in which a line
- * alone crashed its process of the database. */
-void agent_save_on_connected(void *part, bool is_first,
-                             const agent_session_info_t *info);
+/* Called when the output or the bulk connection is up. Counts an attempt on it
+ * in which a line alone crashed its process of the database. */
+void agent_save_on_connected(agent_save_t *save,
+                             const agent_database_t *database);
 
-/* For shared batches, and for dedicated ones (../lease/batch.h). part: the same
- * agent_save_t. */
+/* For shared batches, for dedicated ones (../lease/batch.h), and for these on
+ * the bulk connection. part: the same agent_save_t. */
 extern const agent_operation_t agent_batch_operation;
 extern const agent_operation_t agent_dedicated_batch_operation;
+extern const agent_operation_t agent_bulk_batch_operation;
 
 #endif
