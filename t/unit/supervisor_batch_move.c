@@ -245,7 +245,7 @@ static void a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches(
     apr_size_t most;
 
     fill_before_another(fixture, 3);
-    most = agent_batch_cost(agent_batch_send_next_shared(batches)) / 2;
+    most = agent_batch_send_next_shared(batches)->cost / 2;
     assert_true(batches->backlogs.sums[AGENT_BACKLOG_COST] > 4 * most);
     save_shared(fixture, apr_time_from_msec(500));
     /* Each run has up to two lines, which stay together. */

@@ -195,7 +195,7 @@ static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
         assert_int_equal(first_of(q)->failures, 0);
     }
     assert_int_equal(agent_batch_size_limit(&lease->batch_size),
-                     agent_batch_cost(first_of(q)) / 4);
+                     first_of(q)->cost / 4);
     assert_false(lease->batch_size.needs_long_limit);
 }
 
@@ -393,6 +393,24 @@ static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
                         q->fixture->leases[1]->key.run_id, 36);
 }
 
+static void lines_that_are_not_sent_have_no_part_of_a_slow_batch(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    for (int i = 0; i < 400; i++) {
+        add_short(q, 0);
+    }
+    add_short(q, 1);
+    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, NULL);
+    agent_batch_send_begin(q->batches, first_of(q));
+    save_first(q, &agent_batch_operation, apr_time_from_sec(1),
+               apr_time_from_sec(1));
+    assert_true(agent_batch_size_is_dedicated(
+        &q->fixture->leases[1]->batch_size, q->batches->context->now));
+    assert_int_equal(agent_batch_size_limit(&q->batches->batch_size),
+                     AGENT_BATCH_SIZE_MIN);
+}
+
 static void after_a_slow_shared_batch_other_runs_with_much_output_leave_too(
     void **state)
 {
@@ -481,6 +499,7 @@ int main(void)
             a_crash_counts_when_the_connection_of_the_line_is_made_again),
         CHECK_TEST(a_crash_of_another_process_does_not_count),
         CHECK_TEST(a_crash_while_several_lines_are_stored_does_not_count),
+        CHECK_TEST(lines_that_are_not_sent_have_no_part_of_a_slow_batch),
         CHECK_TEST(
             without_an_output_connection_dedicated_batches_use_the_bulk_one),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),

@@ -42,12 +42,6 @@ bool agent_batch_is_empty(const agent_batch_queue_t *queue)
         && agent_fair_queue_is_empty(&queue->dedicated);
 }
 
-apr_size_t agent_batch_cost(const agent_batch_t *batch)
-{
-    return agent_batch_size_cost(batch->items->nelts,
-                                 agent_buffer_length(&batch->text));
-}
-
 bool agent_batch_is_full(const agent_batch_queue_t *queue)
 {
     apr_size_t shared = agent_backlog_sum(&queue->backlogs,
@@ -236,8 +230,7 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
         && batch->items->nelts + lines <= AGENT_BATCH_MAX_ITEMS
         && agent_buffer_length(&batch->text) + bytes <= most
         && (batch->is_dedicated
-            || agent_batch_cost(batch) + agent_batch_size_cost(lines, bytes)
-                <= cost);
+            || batch->cost + agent_batch_size_cost(lines, bytes) <= cost);
 }
 
 static agent_batch_t *open_shared(agent_batch_queue_t *queue)
@@ -319,6 +312,7 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
 
     known->line_bytes += from->length + 1;
     known->cost += cost;
+    batch->cost += cost;
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
@@ -429,6 +423,7 @@ void agent_batch_discard_run(agent_batch_queue_t *queue, agent_batch_t *batch,
     if (!batch->is_dedicated) {
         leave_shared(queue, run);
     }
+    batch->cost -= run->cost;
     run->is_discarded = true;
 }
 

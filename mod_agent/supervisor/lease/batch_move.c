@@ -116,7 +116,7 @@ void agent_batch_move_measure(agent_batch_queue_t *queue,
                               const agent_batch_t *batch,
                               apr_interval_time_t elapsed)
 {
-    apr_size_t cost = agent_batch_cost(batch);
+    apr_size_t cost = batch->cost;
     apr_hash_index_t *at;
 
     if (!agent_batch_size_is_slow(cost, cost, elapsed)) {

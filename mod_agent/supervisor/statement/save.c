@@ -210,8 +210,7 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
         agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
 
         if (lease != NULL && !run->is_discarded
-            && agent_batch_size_is_slow(run->cost, agent_batch_cost(batch),
-                                        elapsed)) {
+            && agent_batch_size_is_slow(run->cost, batch->cost, elapsed)) {
             agent_batch_size_dedicate(&lease->batch_size, runs->context->now);
             apr_hash_set(slow, run->key.run_id, 36, run);
         }
@@ -229,7 +228,7 @@ static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
 static void measure(agent_runs_t *runs, agent_batch_t *batch,
                     apr_interval_time_t elapsed)
 {
-    apr_size_t cost = agent_batch_cost(batch);
+    apr_size_t cost = batch->cost;
     agent_lease_t *lease;
 
     if (!batch->is_dedicated) {
@@ -327,7 +326,7 @@ static void fail_batch(void *part, agent_failure_t failure)
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_TIMEOUT) {
-        agent_batch_size_fail(&queue->batch_size, agent_batch_cost(batch),
+        agent_batch_size_fail(&queue->batch_size, batch->cost,
                               queue->context->now - batch->sent_at);
     }
     if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
