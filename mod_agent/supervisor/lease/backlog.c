@@ -209,6 +209,14 @@ bool agent_backlog_has_share(const agent_backlog_table_t *table,
         && may_add(run_bytes, bytes, rest_of(most, other_runs) / 2);
 }
 
+bool agent_backlog_may_move(const agent_backlog_table_t *table,
+                            const char *deployment_id, apr_size_t bytes)
+{
+    return bytes_of_dedicated(table) + bytes <= AGENT_BATCH_MAX_DEDICATED
+        && agent_backlog_has_share(table, deployment_id,
+                                   AGENT_BACKLOG_DEDICATED, 0, bytes);
+}
+
 bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                                             const char *deployment_id,
                                             apr_size_t bytes)
@@ -226,16 +234,21 @@ bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                    rest_of(AGENT_BATCH_MAX_DEDICATED, others) / 2);
 }
 
-bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
-                                const char *deployment_id, apr_size_t bytes)
+static bool is_half_free(const agent_backlog_table_t *table,
+                         const agent_backlog_t *backlog, apr_size_t bytes)
 {
-    apr_size_t own = look_up(table, deployment_id)
-                         ->bytes[AGENT_BACKLOG_DEDICATED];
+    apr_size_t own = backlog->bytes[AGENT_BACKLOG_DEDICATED];
     apr_size_t most = rest_of(AGENT_BATCH_MAX_DEDICATED,
                               table->sums[AGENT_BACKLOG_DEDICATED] - own)
         / 2;
 
     return own + bytes == 0 || own + bytes < most / 2;
+}
+
+bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
+                                const char *deployment_id, apr_size_t bytes)
+{
+    return is_half_free(table, look_up(table, deployment_id), bytes);
 }
 
 /* ---- slow deployments ---- */
@@ -255,11 +268,21 @@ void agent_backlog_set_slow(agent_backlog_table_t *table,
     agent_batch_size_dedicate(&backlog->batch_size, table->context->now);
 }
 
+/* While its lines could not leave, the mark stays: they would fill the shared
+ * batches before the next measurement. */
+static bool is_slow(const agent_backlog_table_t *table,
+                    const agent_backlog_t *backlog)
+{
+    return backlog->batch_size.limit > 0
+        && (agent_batch_size_is_dedicated(&backlog->batch_size,
+                                          table->context->now)
+            || !is_half_free(table, backlog, 0));
+}
+
 bool agent_backlog_is_slow(const agent_backlog_table_t *table,
                            const char *deployment_id)
 {
-    return agent_batch_size_is_dedicated(
-        &look_up(table, deployment_id)->batch_size, table->context->now);
+    return is_slow(table, look_up(table, deployment_id));
 }
 
 bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
@@ -269,13 +292,15 @@ bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
 
     AGENT_RING_EACH(backlog, &table->slow, agent_backlog_t, slow_link)
     {
-        if (agent_batch_size_is_dedicated(&backlog->batch_size,
-                                          table->context->now)) {
+        if (is_slow(table, backlog)) {
             part += (double)backlog->bytes[AGENT_BACKLOG_COST]
                 / (double)backlog->batch_size.limit;
         }
+        if (part > 1) {
+            return true;
+        }
     }
-    return part > 1;
+    return false;
 }
 
 /* ---- reservations ---- */

@@ -100,7 +100,13 @@ bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
 bool agent_backlog_is_half_free(const agent_backlog_table_t *table,
                                 const char *deployment_id, apr_size_t bytes);
 
-/* Marks a deployment that made a shared batch slow, for 5 s while it has lines.
+/* Whether `bytes` of short lines of the deployment may move to dedicated
+ * batches: within its share, and within the room of all. */
+bool agent_backlog_may_move(const agent_backlog_table_t *table,
+                            const char *deployment_id, apr_size_t bytes);
+
+/* Marks a deployment that made a shared batch slow, while it has lines: for 5
+ * s, longer while it has more than half of its share of dedicated batches.
  * cost: of its lines that take AGENT_BATCH_SIZE_TARGET. */
 void agent_backlog_set_slow(agent_backlog_table_t *table,
                             const char *deployment_id, apr_size_t cost);

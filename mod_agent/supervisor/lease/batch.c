@@ -356,11 +356,14 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                            const agent_lease_t *lease,
                                            apr_size_t length)
 {
+    const agent_backlog_table_t *backlogs = &queue->backlogs;
     bool is_dedicated = length > AGENT_BATCH_LONG_LINE || lease->is_refused
         || agent_batch_size_is_dedicated(&lease->batch_size,
                                          queue->context->now)
         || agent_fair_queue_first_of(&queue->dedicated, lease->key.run_id)
-            != NULL;
+            != NULL
+        || (agent_backlog_is_slow(backlogs, lease->deployment_id)
+            && agent_backlog_is_any_slow(backlogs));
 
     return is_dedicated ? AGENT_BACKLOG_DEDICATED : AGENT_BACKLOG_SHARED;
 }
@@ -420,10 +423,10 @@ void agent_batch_discard_run(agent_batch_queue_t *queue, agent_batch_t *batch,
 {
     batch->is_sealed = true;
     batch->remaining -= run->items;
+    batch->cost -= run->cost;
     if (!batch->is_dedicated) {
         leave_shared(queue, run);
     }
-    batch->cost -= run->cost;
     run->is_discarded = true;
 }
 

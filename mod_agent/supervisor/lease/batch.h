@@ -38,10 +38,9 @@ struct agent_batch_t {
     /* The lines as the runners sent them, each with a newline. */
     agent_buffer_t text;
     apr_array_header_t *items; /* of agent_item_t */
-    /* Items neither discarded nor moved, and their cost (batch_size.h). */
-    int remaining;
-    apr_size_t cost;
-    apr_hash_t *runs; /* run id (36 bytes) -> agent_batch_run_t */
+    int remaining;             /* items neither discarded nor moved */
+    apr_size_t cost;           /* of these (batch_size.h) */
+    apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
@@ -115,9 +114,9 @@ bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 
-/* Returns where a line of the run is added: SHARED or, if it is long, the run
- * has dedicated batches, or lines of slow deployments fill the shared ones and
- * its deployment is one of them, DEDICATED. length: without its newline. */
+/* Returns where a line of the run is added: DEDICATED if it is long, the run
+ * has such batches, or its deployment is slow and the lines of those fill the
+ * shared ones; else SHARED. length: without its newline. */
 agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                            const agent_lease_t *lease,
                                            apr_size_t length);

@@ -69,6 +69,20 @@ void agent_batch_move_find_large(const agent_batch_queue_t *queue,
     }
 }
 
+/* The run moves with all its lines from this part on, which follow each other.
+ */
+static bool may_move(const agent_batch_queue_t *queue,
+                     const agent_batch_run_t *run)
+{
+    apr_size_t bytes = AGENT_BATCH_OWN_BYTES;
+    const char *deployment_id = run->deployment_id;
+
+    for (; run != NULL; run = run->later) {
+        bytes += run->line_bytes;
+    }
+    return agent_backlog_may_move(&queue->backlogs, deployment_id, bytes);
+}
+
 static void move_all(agent_batch_queue_t *queue, const char *run_id)
 {
     agent_batch_run_t *run = apr_hash_get(queue->parts, run_id, 36);
@@ -142,8 +156,19 @@ static bool has_to_move(const agent_batch_queue_t *queue,
     const agent_batch_t *first = agent_fair_queue_first_of(&queue->dedicated,
                                                            run->key.run_id);
 
-    return run->is_moving
-        || (first != NULL && first->after < run->batch->number);
+    return (first != NULL && first->after < run->batch->number)
+        || (run->is_moving && may_move(queue, run));
+}
+
+/* Its deployment has no room for it. */
+static void stay(agent_batch_queue_t *queue, agent_batch_run_t *run)
+{
+    if (run->is_moving) {
+        run->is_moving = false;
+        queue->moving--;
+        agent_backlog_add(&queue->backlogs, run->deployment_id,
+                          AGENT_BACKLOG_COST, run->cost);
+    }
 }
 
 /* Lines of slow deployments leave run by run, since those of a run that follow
@@ -156,7 +181,8 @@ static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
         const agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
         if (i == run->first && !run->is_discarded
-            && agent_backlog_is_slow(&queue->backlogs, run->deployment_id)) {
+            && agent_backlog_is_slow(&queue->backlogs, run->deployment_id)
+            && may_move(queue, run)) {
             move_all(queue, run->key.run_id);
         }
     }
@@ -171,9 +197,15 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
     for (int i = 0; i < batch->items->nelts; i++) {
         agent_batch_run_t *run = agent_batch_item(batch, i)->run;
 
-        if (i == run->first && !run->is_discarded && has_to_move(queue, run)) {
+        if (i != run->first || run->is_discarded) {
+            continue;
+        }
+        if (has_to_move(queue, run)) {
             bytes += run->line_bytes;
             agent_batch_move_run(queue, batch, run);
+        }
+        else {
+            stay(queue, run);
         }
     }
     return bytes;

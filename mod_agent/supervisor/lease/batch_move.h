@@ -30,9 +30,10 @@ void agent_batch_move_measure(agent_batch_queue_t *queue,
                               const agent_batch_t *batch,
                               apr_interval_time_t elapsed);
 
-/* Moves the lines that have to leave the next shared batch: those of marked
- * runs, of runs with earlier lines in dedicated batches, and of slow
- * deployments while theirs take more than AGENT_BATCH_SIZE_TARGET altogether.
+/* Moves the lines that have to leave the next shared batch: those of runs with
+ * earlier lines in dedicated batches and, into the share of their deployment,
+ * those of marked runs, and of slow deployments while theirs take more than
+ * AGENT_BATCH_SIZE_TARGET altogether.
  * Called each iteration of the loop before a statement is sent; returns when to
  * call it again at the latest. */
 apr_time_t agent_batch_move_step(agent_batch_queue_t *queue);
