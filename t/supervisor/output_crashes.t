@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A line whose statement crashes PostgreSQL each time, and crashes that it did not cause.
+# A line whose statement crashes PostgreSQL each time, or has too little memory, and crashes that it did not cause.
 use strict;
 use warnings;
 use FindBin;
@@ -44,6 +44,20 @@ subtest 'a run ends in error when its line alone has crashed the database three 
     like sql("select error from agent.runs where run_id = '$run'"), qr/InvalidOutputError.*crashed/s, 'its error has the reason';
     cmp_ok recoveries() - $before, '<=', 6, 'the database crashed three times for the line alone';
     wait_status($sv->start_run({ do => 'read' }), 'success', 60);
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run ends in error when the database has had too little memory for its line alone three times' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120);
+    $sv->wait_ready;
+    execute_at_long_lines(q{raise exception using errcode = '53200', message = 'out of memory'});
+    my $run = create_run({ do => 'write', lengths => [ 100, 60_000, 100 ] });
+    my $other = create_run({ do => 'write', lengths => [100] });
+    $sv->wake;
+    wait_status($run, 'error');
+    wait_status($other, 'success');
+    like sql("select error from agent.runs where run_id = '$run'"), qr/InvalidOutputError.*too little memory/s, 'its error has the reason';
+    like $sv->log_text, qr/AGT0341: the database refused the output of run $run/, 'the log has the run';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -272,6 +272,34 @@ static void a_lost_connection_does_not_count(void **state)
     }
 }
 
+/* Others may use the memory. */
+static void a_line_alone_without_memory_counts_and_is_tried_again_after_10_s(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 1; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_MEMORY);
+        assert_int_equal(first_of(q)->failures, i);
+        assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(8));
+    }
+}
+
+static void several_lines_without_memory_are_halved(void **state)
+{
+    queue_t *q = make_queue(*state);
+    const agent_lease_t *lease = q->fixture->leases[0];
+
+    for (int i = 0; i < 8; i++) {
+        add_long(q, 0);
+    }
+    fail_first(q, AGENT_FAILURE_MEMORY);
+    assert_int_equal(first_of(q)->failures, 0);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size),
+                     first_of(q)->cost / 2);
+}
+
 /* The connection of the first batch is lost, perhaps with the notice of a
  * crash; so is the control connection. */
 static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
@@ -494,6 +522,9 @@ int main(void)
         CHECK_TEST(
             a_time_out_while_the_database_answers_nothing_does_not_count),
         CHECK_TEST(a_lost_connection_does_not_count),
+        CHECK_TEST(
+            a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),
+        CHECK_TEST(several_lines_without_memory_are_halved),
         CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
         CHECK_TEST(
             a_crash_counts_when_the_connection_of_the_line_is_made_again),

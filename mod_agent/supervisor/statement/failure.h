@@ -14,6 +14,8 @@ typedef enum agent_failure_t {
     /* Not executed (locks, restarts), or the connection was closed by us: the
      * next try may succeed. */
     AGENT_FAILURE_RETRY,
+    /* Not executed: the database had too little memory. */
+    AGENT_FAILURE_MEMORY,
     /* The database refuses the parameters. */
     AGENT_FAILURE_DATA,
     /* The same: of a state, the length (MA011), the names of channels (MA012),
@@ -27,7 +29,7 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
-/* Whether the same statement may succeed later: RETRY or SETUP. */
+/* Whether the same statement may succeed later: RETRY, MEMORY or SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
 /* Why a statement that is not tried again has failed, for a line of the log. */

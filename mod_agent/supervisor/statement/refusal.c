@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-const agent_refusal_t agent_refusal_invalid = {
+static const agent_refusal_t invalid = {
     "InvalidOutputError",
     "The run's output cannot be stored; the server's error "
     "log says why (AGT0313)."};
@@ -25,14 +25,18 @@ const agent_refusal_t agent_refusal_crashed = {
     "InvalidOutputError",
     "The database crashed each time when the output was stored; the server's "
     "error log says when (AGT0311)."};
-const agent_refusal_t agent_refusal_too_slow = {
+static const agent_refusal_t no_memory = {
+    "InvalidOutputError",
+    "The database had too little memory each time when the output was stored; "
+    "the server's error log says when (AGT0313)."};
+static const agent_refusal_t too_slow = {
     "OutputTimeoutError", "The run's output could not be stored in time."};
 
 const agent_refusal_t *agent_refusal_find(agent_failure_t failure)
 {
     switch (failure) {
     case AGENT_FAILURE_DATA:
-        return &agent_refusal_invalid;
+        return &invalid;
     case AGENT_FAILURE_STATE_LENGTH:
         return &too_long;
     case AGENT_FAILURE_STATE_NAMES:
@@ -41,5 +45,17 @@ const agent_refusal_t *agent_refusal_find(agent_failure_t failure)
         return &too_many_parts;
     default:
         return NULL;
+    }
+}
+
+const agent_refusal_t *agent_refusal_find_last(agent_failure_t failure)
+{
+    switch (failure) {
+    case AGENT_FAILURE_OTHER:
+        return &invalid;
+    case AGENT_FAILURE_MEMORY:
+        return &no_memory;
+    default:
+        return &too_slow;
     }
 }

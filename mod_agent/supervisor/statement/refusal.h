@@ -10,12 +10,15 @@ typedef struct agent_refusal_t {
     const char *message;
 } agent_refusal_t;
 
-extern const agent_refusal_t agent_refusal_invalid;
+/* The database crashed at each attempt to store a line alone. */
 extern const agent_refusal_t agent_refusal_crashed;
-extern const agent_refusal_t agent_refusal_too_slow;
 
 /* Returns the error of a statement that failed because of its parameters; NULL:
  * they may not be the cause. */
 const agent_refusal_t *agent_refusal_find(agent_failure_t failure);
+
+/* Returns the error of a line alone whose last attempt failed in this way, as
+ * others before. */
+const agent_refusal_t *agent_refusal_find_last(agent_failure_t failure);
 
 #endif

@@ -22,6 +22,9 @@
 /* The output connection is awaited for this time before dedicated batches use
  * the bulk connection: most losses take less. */
 #define OUTPUT_WAIT apr_time_from_sec(5)
+/* Between two attempts of a line alone for which the database had too little
+ * memory: others may use it. */
+#define MEMORY_WAIT apr_time_from_sec(10)
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
@@ -313,6 +316,13 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
     agent_run_end_fail(runs, lease, "error", why->code, why->message);
 }
 
+/* Whether the output may be the reason of the failure. */
+static bool may_be_output(agent_failure_t failure)
+{
+    return !agent_failure_is_transient(failure)
+        || failure == AGENT_FAILURE_MEMORY;
+}
+
 /* Splits a batch of several runs to find the one at fault; sending the same
  * batch again would delay all of them. */
 static void fail_batch(void *part, agent_failure_t failure)
@@ -324,7 +334,7 @@ static void fail_batch(void *part, agent_failure_t failure)
     agent_batch_send_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
-    batch->failures += !agent_failure_is_transient(failure);
+    batch->failures += may_be_output(failure);
     if (failure == AGENT_FAILURE_TIMEOUT) {
         agent_batch_size_fail(&queue->batch_size, batch->cost,
                               queue->context->now - batch->sent_at);
@@ -383,6 +393,10 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     if (lease != NULL) {
         lease->batch_size.needs_long_limit |= is_slow;
     }
+    if (failure == AGENT_FAILURE_MEMORY) {
+        batch->retry_at = agent_database_after(save->runs->context,
+                                               MEMORY_WAIT);
+    }
     save->has_lost_line = failure == AGENT_FAILURE_LOST;
     save->lost_line = agent_batch_item(batch, 0)->run->key;
     batch->failures += is_counted_failure(save, batch, failure);
@@ -402,11 +416,8 @@ static void fail_dedicated(void *part, agent_failure_t failure)
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }
-    else if (!agent_failure_is_transient(failure)
-             && count_failure(save, batch, failure)) {
-        refuse_run(save->runs, &key,
-                   failure == AGENT_FAILURE_OTHER ? &agent_refusal_invalid
-                                                  : &agent_refusal_too_slow);
+    else if (may_be_output(failure) && count_failure(save, batch, failure)) {
+        refuse_run(save->runs, &key, agent_refusal_find_last(failure));
     }
 }
 
