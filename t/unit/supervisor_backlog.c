@@ -190,6 +190,7 @@ static void output_is_counted_until_its_batch_is_dropped(void **state)
     assert_int_equal(queue->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     assert_int_equal(queue->backlogs.sums[AGENT_BACKLOG_DEDICATED],
                      1001 + 1001 + AGENT_BATCH_LONG_LINE + 2 + 3
+                         + 4 * AGENT_BATCH_ITEM_BYTES
                          + 4 * AGENT_BATCH_OWN_BYTES);
     agent_batch_clear(queue);
     assert_int_equal(queue->backlogs.sums[AGENT_BACKLOG_DEDICATED], 0);

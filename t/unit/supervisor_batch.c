@@ -229,6 +229,24 @@ static agent_batch_t *make_pairs(const fixture_t *fixture, int pairs)
     return first_batch(batches);
 }
 
+/* Else 32 MB of lines of 80 bytes would have 200 MB. */
+static void lines_and_parts_of_a_shared_batch_count_with_their_memory(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+
+    add_line(fixture, 0, 80);
+    add_line(fixture, 0, 80);
+    add_line(fixture, 1, 80);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED],
+                     3 * (81 + AGENT_BATCH_ITEM_BYTES)
+                         + 2 * AGENT_BATCH_PART_BYTES);
+    agent_batch_discard(batches, fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(batches, fixture->leases[1]->key.run_id, NULL);
+    assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
+}
+
 static void each_part_of_a_split_by_cost_has_twice_the_cost(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -336,6 +354,7 @@ int main(void)
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
         CHECK_TEST(a_request_for_records_makes_them_due_now),
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
+        CHECK_TEST(lines_and_parts_of_a_shared_batch_count_with_their_memory),
         CHECK_TEST(each_part_of_a_split_by_cost_has_twice_the_cost),
         CHECK_TEST(a_cut_keeps_the_numbers_and_replies_of_its_lines),
         CHECK_TEST(a_cut_leaves_at_least_one_line),

@@ -88,11 +88,15 @@ static void lines_that_follow_a_split_join_the_earlier_ones_of_their_run(
 
     fill_shared(fixture, 1000);
     agent_batch_split_by_run(batches, first_batch(batches));
-    agent_batch_move_step(batches);
+    /* Many short lines take as long as fewer longer ones. */
+    assert_int_equal(agent_batch_move_step(batches), batches->context->now);
+    while (agent_batch_move_step(batches) != AGENT_CLOCK_NEVER) {
+    }
     assert_string_equal(describe(fixture), " d500 d500 d500 d500");
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED],
-                     1000 * (101 + 201) + 4 * AGENT_BATCH_OWN_BYTES);
+                     1000 * (101 + 201 + 2 * AGENT_BATCH_ITEM_BYTES)
+                         + 4 * AGENT_BATCH_OWN_BYTES);
 }
 
 static void one_iteration_of_the_loop_moves_512_kb(void **state)

@@ -237,7 +237,8 @@ static void a_held_line_has_room_again_when_output_is_saved(void **state)
         agent_runner_line_has_room(runs, fixture->runner, &last->key, length));
     assert_true(send_line(fixture, last, length));
     assert_int_equal(agent_credit_used(&runs->credits),
-                     length + 1 + AGENT_BATCH_OWN_BYTES);
+                     length + 1 + AGENT_BATCH_ITEM_BYTES
+                         + AGENT_BATCH_OWN_BYTES);
 }
 
 static void output_of_another_deployment_delays_no_large_run(void **state)
@@ -307,6 +308,7 @@ static void held_runners_of_a_deployment_take_turns(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_backlog_table_t *backlogs = &fixture->runs->batches.backlogs;
     apr_size_t line;
+    apr_size_t counted;
     agent_lease_t *a;
     agent_lease_t *b;
 
@@ -316,12 +318,13 @@ static void held_runners_of_a_deployment_take_turns(void **state)
     b = hold_events(fixture, "b0000000-0000-0000-0000-000000000000",
                     "b1000000-0000-0000-0000-000000000000");
     line = a->group->runner->scanned + 1;
+    counted = line + AGENT_BATCH_ITEM_BYTES + AGENT_BATCH_PART_BYTES;
     agent_backlog_add(backlogs, "one", AGENT_BACKLOG_SHARED,
                       AGENT_BATCH_MAX_SHARED / 2);
     agent_runner_io_resume(fixture->io);
     assert_int_equal(a->credit.unsaved + b->credit.unsaved, 0);
     for (int i = 1; i <= 2; i++) {
-        agent_backlog_remove(backlogs, "one", AGENT_BACKLOG_SHARED, line);
+        agent_backlog_remove(backlogs, "one", AGENT_BACKLOG_SHARED, counted);
         agent_runner_io_resume(fixture->io);
         assert_int_equal(a->credit.unsaved, line);
         assert_int_equal(b->credit.unsaved, (i - 1) * line);

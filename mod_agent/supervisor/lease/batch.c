@@ -180,7 +180,7 @@ static void subtract_lines(agent_batch_queue_t *queue,
         agent_batch_run_t *run = apr_hash_this_val(at);
 
         agent_backlog_remove(&queue->backlogs, run->deployment_id,
-                             kind_of(batch), run->line_bytes);
+                             kind_of(batch), run->memory);
         agent_backlog_remove(&queue->backlogs, run->deployment_id,
                              AGENT_BACKLOG_MEDIUM, run->medium_bytes);
         if (!batch->is_dedicated && !run->is_discarded) {
@@ -276,6 +276,14 @@ static agent_batch_t *find_dedicated(agent_batch_queue_t *queue,
     return agent_batch_make_dedicated(queue, run, NULL, after);
 }
 
+static void count_memory(agent_batch_queue_t *queue, const agent_batch_t *batch,
+                         agent_batch_run_t *run, apr_size_t bytes)
+{
+    run->memory += bytes;
+    agent_backlog_add(&queue->backlogs, run->deployment_id, kind_of(batch),
+                      bytes);
+}
+
 /* The run's part of the batch, which begins with a copy of run. */
 static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
                                     agent_batch_t *batch,
@@ -289,6 +297,7 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
         known->batch = batch;
         known->earlier = known->later = NULL;
         known->line_bytes = known->medium_bytes = known->cost = 0;
+        known->memory = 0;
         known->items = 0;
         known->first = known->last = -1;
         known->is_moving = false;
@@ -296,6 +305,7 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
                      known);
         if (!batch->is_dedicated) {
             enter_shared(queue, known);
+            count_memory(queue, batch, known, AGENT_BATCH_PART_BYTES);
         }
     }
     return known;
@@ -330,8 +340,8 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
     item->offset = agent_buffer_length(&batch->text);
     agent_buffer_append(&batch->text, text, from->length);
     agent_buffer_append(&batch->text, "\n", 1);
-    agent_backlog_add(&queue->backlogs, run->deployment_id, kind_of(batch),
-                      item->length + 1);
+    count_memory(queue, batch, known,
+                 item->length + 1 + AGENT_BATCH_ITEM_BYTES);
     if (batch->is_dedicated && item->length < AGENT_CREDIT_MEDIUM) {
         known->medium_bytes += item->length + 1;
         agent_backlog_add(&queue->backlogs, run->deployment_id,

@@ -26,8 +26,11 @@
 #define AGENT_BATCH_DEDICATED_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS       500
 #define AGENT_BATCH_LONG_LINE       ((apr_size_t)64 * 1024)
-/* The memory of a dedicated batch besides its lines, which counts as theirs. */
-#define AGENT_BATCH_OWN_BYTES ((apr_size_t)8 * 1024)
+/* The memory of a line besides its bytes, that of a run's part of a shared
+ * batch, and that of a dedicated batch: they count as lines do. */
+#define AGENT_BATCH_ITEM_BYTES ((apr_size_t)128)
+#define AGENT_BATCH_PART_BYTES ((apr_size_t)384)
+#define AGENT_BATCH_OWN_BYTES  ((apr_size_t)8 * 1024)
 /* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
 

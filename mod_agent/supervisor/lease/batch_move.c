@@ -6,7 +6,7 @@
 #include "batch_private.h"
 #include "batch_send.h"
 
-/* The bytes that an iteration of the loop moves, and the rest of a batch. */
+/* The memory that an iteration of the loop moves, and the rest of a batch. */
 #define MOVED_AT_ONCE ((apr_size_t)512 * 1024)
 
 /* The first dedicated batch of the run with later lines than the shared one
@@ -78,7 +78,7 @@ static bool may_move(const agent_batch_queue_t *queue,
     const char *deployment_id = run->deployment_id;
 
     for (; run != NULL; run = run->later) {
-        bytes += run->line_bytes;
+        bytes += run->memory;
     }
     return agent_backlog_may_move(&queue->backlogs, deployment_id, bytes);
 }
@@ -188,7 +188,7 @@ static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
     }
 }
 
-/* Returns the bytes that were moved. */
+/* Returns the memory that was moved. */
 static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     apr_size_t bytes = 0;
@@ -201,7 +201,7 @@ static apr_size_t move_lines(agent_batch_queue_t *queue, agent_batch_t *batch)
             continue;
         }
         if (has_to_move(queue, run)) {
-            bytes += run->line_bytes;
+            bytes += run->memory + AGENT_BATCH_OWN_BYTES;
             agent_batch_move_run(queue, batch, run);
         }
         else {

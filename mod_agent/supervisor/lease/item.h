@@ -27,6 +27,8 @@ struct agent_batch_run_t {
     apr_int64_t last_record;
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
+    /* The memory that counts for them (batch.h). */
+    apr_size_t memory;
     /* Of these, of a dedicated batch: lines of up to AGENT_CREDIT_MEDIUM. */
     apr_size_t medium_bytes;
     apr_size_t cost; /* estimated (batch_size.h) */
