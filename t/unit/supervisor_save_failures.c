@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
+/* Statements that do not save the output, and the end of its run; see
+ * supervisor/statement/save.h. */
+#include "supervisor_queue.h"
+
+/* The first batch is sent, with the limit that it needs. */
+static void send_first(queue_t *q)
+{
+    agent_batch_t *batch = first_of(q);
+
+    batch->retry_at = 0;
+    assert_true(is_dedicated_due(q));
+    batch->has_long_limit = agent_save_needs_long_limit(
+        agent_save_find_lease(q->fixture->runs, batch));
+    agent_batch_send_begin(q->batches, batch);
+}
+
+/* It is sent, and fails. (cmocka has a macro fail().) */
+static void fail_first(queue_t *q, agent_failure_t failure)
+{
+    send_first(q);
+    q->control.answered_at = NOW + 1;
+    (agent_dedicated_batch_operation.fail)(&q->save, failure);
+}
+
+static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    for (int i = 0; i < 8; i++) {
+        add_long(q, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_TIMEOUT);
+        assert_int_equal(first_of(q)->failures, 0);
+    }
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size),
+                     first_of(q)->cost / 4);
+    assert_false(lease->batch_size.needs_long_limit);
+}
+
+/* The lines that cost much may be the short ones. */
+static void after_a_time_out_of_several_lines_at_most_half_of_them_are_sent(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    add_long(q, 0);
+    for (int i = 0; i < 6; i++) {
+        add_short(q, 0);
+    }
+    add(q, 0, 1024 * 1024);
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(
+        agent_batch_split_by_cost(q->batches, first_of(q),
+                                  agent_batch_size_limit(&lease->batch_size))
+            ->items->nelts,
+        1);
+}
+
+static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    add_long(q, 0);
+    assert_false(agent_save_needs_long_limit(lease));
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(first_of(q)->failures, 0);
+    assert_true(agent_save_needs_long_limit(lease));
+    /* The next line alone has it too, until one is quick. */
+    agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size), 1);
+    assert_true(agent_save_needs_long_limit(lease));
+    agent_batch_size_save(&lease->batch_size, 1, AGENT_BATCH_SIZE_TIMEOUT / 2);
+    assert_false(agent_save_needs_long_limit(lease));
+}
+
+static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 0; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_TIMEOUT);
+        assert_int_equal(first_of(q)->failures, i);
+    }
+}
+
+static void a_time_out_while_the_database_answers_nothing_does_not_count(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    send_first(q);
+    q->control.answered_at = first_of(q)->sent_at;
+    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+static void a_lost_connection_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 0; i < 9; i++) {
+        fail_first(q, AGENT_FAILURE_LOST);
+        assert_int_equal(first_of(q)->failures, 0);
+    }
+}
+
+/* Others may use the memory. */
+static void a_line_alone_without_memory_counts_and_is_tried_again_after_10_s(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 1; i < 3; i++) {
+        fail_first(q, AGENT_FAILURE_MEMORY);
+        assert_int_equal(first_of(q)->failures, i);
+        assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(8));
+    }
+}
+
+static void several_lines_without_memory_are_halved(void **state)
+{
+    queue_t *q = make_queue(*state);
+    const agent_lease_t *lease = q->fixture->leases[0];
+
+    for (int i = 0; i < 8; i++) {
+        add_long(q, 0);
+    }
+    fail_first(q, AGENT_FAILURE_MEMORY);
+    assert_int_equal(first_of(q)->failures, 0);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size),
+                     first_of(q)->cost / 2);
+}
+
+/* The connection of the first batch is lost, perhaps with the notice of a
+ * crash; so is the control connection. */
+static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
+{
+    fail_first(q, AGENT_FAILURE_LOST);
+    q->control.crash_reported_at = has_notice ? NOW : 0;
+    q->output.crash_reported_at = has_output_notice ? NOW : 0;
+    agent_save_on_connected(&q->save, &q->output);
+}
+
+static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    for (int i = 1; i < 3; i++) {
+        lose_first(q, true, false);
+        assert_int_equal(first_of(q)->failures, i);
+    }
+    /* Another connection was lost without an attempt. */
+    agent_save_on_connected(&q->save, &q->output);
+    assert_int_equal(first_of(q)->failures, 2);
+}
+
+/* It may have been made before the crash, whose notice is not read yet. */
+static void a_crash_counts_when_the_connection_of_the_line_is_made_again(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_LOST);
+    agent_save_on_connected(&q->save, &q->control);
+    q->control.crash_reported_at = NOW;
+    agent_save_on_connected(&q->save, &q->output);
+    assert_int_equal(first_of(q)->failures, 1);
+}
+
+static void a_crash_of_another_process_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    lose_first(q, true, true);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+static void a_crash_while_several_lines_are_stored_does_not_count(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    add_long(q, 0);
+    lose_first(q, true, false);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(after_a_time_out_of_several_lines_a_quarter_is_sent),
+        CHECK_TEST(
+            after_a_time_out_of_several_lines_at_most_half_of_them_are_sent),
+        CHECK_TEST(a_line_alone_that_needs_more_than_a_second_gets_more),
+        CHECK_TEST(time_outs_of_a_line_alone_count_under_the_longer_limit),
+        CHECK_TEST(
+            a_time_out_while_the_database_answers_nothing_does_not_count),
+        CHECK_TEST(a_lost_connection_does_not_count),
+        CHECK_TEST(
+            a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),
+        CHECK_TEST(several_lines_without_memory_are_halved),
+        CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
+        CHECK_TEST(
+            a_crash_counts_when_the_connection_of_the_line_is_made_again),
+        CHECK_TEST(a_crash_of_another_process_does_not_count),
+        CHECK_TEST(a_crash_while_several_lines_are_stored_does_not_count),
+    };
+
+    return CHECK_RUN(tests);
+}
