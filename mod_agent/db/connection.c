@@ -133,14 +133,35 @@ agent_db_t *agent_db_wrap(void *native, const agent_db_settings_t *settings,
 }
 
 PGconn *agent_db_start_connection(const char *conninfo,
-                                  const char *application_name)
+                                  const char *application_name,
+                                  const PGconn *beside)
 {
-    const char *const keys[] = {"connect_timeout",     "keepalives_idle",
-                                "keepalives_interval", "keepalives_count",
-                                "tcp_user_timeout",    "dbname",
-                                "application_name",    NULL};
-    const char *const values[] = {
-        "5", "10", "5", "3", "20000", conninfo, application_name, NULL};
+    const char *address = beside != NULL ? PQhostaddr(beside) : NULL;
+    bool has_address = address != NULL && address[0] != '\0';
+    /* libpq ignores those without a value. The name is still the one that TLS
+     * verifies. */
+    const char *const keys[] = {"connect_timeout",
+                                "keepalives_idle",
+                                "keepalives_interval",
+                                "keepalives_count",
+                                "tcp_user_timeout",
+                                "dbname",
+                                "application_name",
+                                "host",
+                                "hostaddr",
+                                "port",
+                                NULL};
+    const char *const values[] = {"5",
+                                  "10",
+                                  "5",
+                                  "3",
+                                  "20000",
+                                  conninfo,
+                                  application_name,
+                                  has_address ? PQhost(beside) : NULL,
+                                  has_address ? address : NULL,
+                                  has_address ? PQport(beside) : NULL,
+                                  NULL};
 
     return PQconnectStartParams(keys, values, 1);
 }
@@ -160,12 +181,14 @@ static void receive_notice(void *baton, const PGresult *notice)
 }
 
 apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
-                              const char *application_name, agent_error_t **err,
+                              const char *application_name,
+                              const agent_db_t *beside, agent_error_t **err,
                               apr_pool_t *pool)
 {
     agent_db_t *db = make_db(pool);
 
-    db->conn = agent_db_start_connection(conninfo, application_name);
+    db->conn = agent_db_start_connection(conninfo, application_name,
+                                         beside != NULL ? beside->conn : NULL);
     *out = db;
     apr_pool_cleanup_register(pool, db, finish_connection,
                               apr_pool_cleanup_null);
@@ -263,8 +286,8 @@ apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
                            const agent_db_settings_t *settings,
                            agent_error_t **err, apr_pool_t *pool)
 {
-    apr_status_t rv = agent_db_connect(out, conninfo, application_name, err,
-                                       pool);
+    apr_status_t rv = agent_db_connect(out, conninfo, application_name, NULL,
+                                       err, pool);
 
     (*out)->settings = *settings;
     return rv == APR_SUCCESS ? await_connection(*out, err, pool) : rv;

@@ -45,10 +45,12 @@ struct agent_db_t {
 /*
  * Starts a connection without blocking; NULL: out of memory. Parameters of
  * conninfo override the defaults: keepalives and time limits, which detect a
- * half-open connection.
+ * half-open connection. beside: a connection of the same conninfo, to whose
+ * address and port this one leads, so that no name is resolved; NULL: none.
  */
 PGconn *agent_db_start_connection(const char *conninfo,
-                                  const char *application_name);
+                                  const char *application_name,
+                                  const PGconn *beside);
 
 /* Returns libpq's message in one line, with `; ` between its lines, in pool. */
 const char *agent_db_message(const char *message, apr_pool_t *pool);

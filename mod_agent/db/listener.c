@@ -82,7 +82,7 @@ static bool connect_database(agent_listener_t *listener)
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
     listener->db.conn = agent_db_start_connection(listener->conninfo,
-                                                  "mod_agent listener");
+                                                  "mod_agent listener", NULL);
     while (PQstatus(listener->db.conn) != CONNECTION_BAD
            && status != PGRES_POLLING_OK) {
         short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;

@@ -67,12 +67,12 @@ apr_int64_t agent_db_integer(const agent_db_result_t *result, int row,
 const char *agent_db_value(const agent_db_result_t *result, int row,
                            int column);
 
-/*
- * Starts a connection, in pool, without blocking except for DNS. conninfo: a
- * connection string of libpq. application_name is shown in pg_stat_activity.
- */
+/* Starts a connection, in pool, without blocking except for DNS. conninfo: of
+ * libpq. beside: a connection of it, to whose address this one leads without
+ * DNS; NULL: none. */
 apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
-                              const char *application_name, agent_error_t **err,
+                              const char *application_name,
+                              const agent_db_t *beside, agent_error_t **err,
                               apr_pool_t *pool);
 
 /* Connects, and returns when the connection can be used by agent_db_query().

@@ -108,22 +108,28 @@ static void init_databases(agent_supervisor_t *sv)
         / 10;
     agent_database_settings_t control = {
         .name = "control",
+        .others = sv->connections,
         .statement_limit = limit,
         .lock_limit = limit / 2,
         .timeout = limit + margin,
         .on_connected = agent_worker_on_connected,
         .part = &sv->worker};
     agent_database_settings_t bulk = {.name = "bulk",
+                                      .others = sv->connections,
                                       .statement_limit = longest,
                                       .timeout = longest + margin,
                                       .on_connected = on_bulk_connected,
                                       .part = sv};
     agent_database_settings_t output = {.name = "output",
+                                        .others = sv->connections,
                                         .statement_limit = longest,
                                         .timeout = longest + margin,
                                         .on_connected = on_output_connected,
                                         .part = sv};
 
+    sv->connections[0] = &sv->control;
+    sv->connections[1] = &sv->bulk;
+    sv->connections[2] = &sv->output;
     agent_database_init(&sv->control, context, &sv->poll, &control);
     agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
     agent_database_init(&sv->output, context, &sv->poll, &output);

@@ -54,6 +54,7 @@ typedef struct agent_supervisor_t {
     agent_database_t control;
     agent_database_t bulk;
     agent_database_t output;
+    const agent_database_t *connections[4]; /* these, and NULL */
     /* Statements. */
     agent_worker_t worker;
     agent_lease_check_t check;

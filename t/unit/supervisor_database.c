@@ -5,7 +5,10 @@
  * supervisor/statement/database.h. */
 #include "check.h"
 
+#include <string.h>
 #include <unistd.h>
+
+#include <apr_strings.h>
 
 #include "../../mod_agent/core/clock.h"
 #include "../../mod_agent/db/connection.h"
@@ -69,6 +72,23 @@ static int can_exit_pipeline;
 
 /* When the last attempt to resolve a name ended. */
 static apr_time_t resolved_at;
+/* The parameters of the last connection beside another one. */
+static char address[100];
+
+char *PQhost(const PGconn *conn)
+{
+    return "db.test";
+}
+
+char *PQhostaddr(const PGconn *conn)
+{
+    return "192.0.2.1";
+}
+
+char *PQport(const PGconn *conn)
+{
+    return "5433";
+}
 
 /* Resolves a name for longer than the first pause, in vain. */
 PGconn *PQconnectStartParams(const char *const *keywords,
@@ -76,6 +96,16 @@ PGconn *PQconnectStartParams(const char *const *keywords,
 {
     apr_time_t end = agent_clock_now() + apr_time_from_msec(200);
 
+    address[0] = '\0';
+    for (int i = 0; keywords[i] != NULL; i++) {
+        if (strcmp(keywords[i], "host") == 0
+            || strcmp(keywords[i], "hostaddr") == 0
+            || strcmp(keywords[i], "port") == 0) {
+            apr_snprintf(address + strlen(address),
+                         sizeof(address) - strlen(address), " %s",
+                         values[i] != NULL ? values[i] : "-");
+        }
+    }
     while ((resolved_at = agent_clock_now()) < end) {
     }
     return NULL;
@@ -285,6 +315,32 @@ static void the_pause_after_a_failed_attempt_begins_when_names_are_resolved(
     assert_int_equal(f->database.failed_connects, 1);
 }
 
+/* A name server that does not answer stops the loop. */
+static void a_connection_is_made_again_to_the_address_of_another_one(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state);
+    fixture_t *other = make_fixture(*state);
+    const agent_database_t *connections[] = {&f->database, &other->database,
+                                             NULL};
+
+    f->config.conninfo = "";
+    f->database.settings.others = connections;
+    receive(other, NULL, true);
+    agent_database_close(&f->database, AGENT_FAILURE_RETRY);
+    agent_database_step(&f->database);
+    assert_string_equal(address, " db.test 192.0.2.1 5433");
+    /* The server may have moved. */
+    f->database.connect_at = 0;
+    agent_database_step(&f->database);
+    assert_string_equal(address, " - - -");
+    f->database.connect_at = 0;
+    agent_database_close(&other->database, AGENT_FAILURE_LOST);
+    agent_database_step(&f->database);
+    assert_string_equal(address, " - - -");
+    assert_int_equal(f->database.failed_connects, 3);
+}
+
 static void a_connection_is_lost_until_its_session_has_begun(void **state)
 {
     fixture_t *f = make_fixture(*state);
@@ -316,6 +372,7 @@ int main(void)
         CHECK_TEST(a_connection_stays_open_without_a_statement),
         CHECK_TEST(
             the_pause_after_a_failed_attempt_begins_when_names_are_resolved),
+        CHECK_TEST(a_connection_is_made_again_to_the_address_of_another_one),
         CHECK_TEST(a_connection_is_lost_until_its_session_has_begun),
     };
 

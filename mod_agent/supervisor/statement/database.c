@@ -76,11 +76,6 @@ void agent_database_close(agent_database_t *database, agent_failure_t failure)
     apr_pool_clear(database->scratch);
 }
 
-apr_time_t agent_database_lost_at(const agent_database_t *database)
-{
-    return database->lost_at > 0 ? database->lost_at : AGENT_CLOCK_NEVER;
-}
-
 static const char *reason_of(const agent_error_t *err)
 {
     return err == NULL ? "unknown" : err->cause ? err->cause : err->detail;
@@ -332,16 +327,32 @@ static void step_connect(agent_database_t *database)
     }
 }
 
+/* Another connection that is up; NULL: none. */
+static const agent_db_t *find_beside(const agent_database_t *database)
+{
+    const agent_database_t *const *other = database->settings.others;
+
+    while (other != NULL && *other != NULL
+           && ((*other)->lost_at > 0 || !agent_db_alive((*other)->db))) {
+        other++;
+    }
+    return other == NULL || *other == NULL ? NULL : (*other)->db;
+}
+
 static void start_connect(agent_database_t *database)
 {
     agent_error_t *err = NULL;
+    /* Each second attempt uses the name: the server may have moved. */
+    const agent_db_t *beside = database->failed_connects % 2 == 0
+        ? find_beside(database)
+        : NULL;
     apr_status_t rv;
 
     database->state = AGENT_DATABASE_CONNECTING;
     /* libpq: wait for writing before the first PQconnectPoll(). */
     database->events = EPOLLOUT;
     rv = agent_db_connect(&database->db, database->context->config->conninfo,
-                          "agent supervisor", &err, database->pool);
+                          "agent supervisor", beside, &err, database->pool);
     take_time(database);
     database->connect_until = database->context->now + CONNECT_TIMEOUT;
     if (rv != APR_SUCCESS) {

@@ -8,6 +8,7 @@
 
 #include <apr_tables.h>
 
+#include "../../core/clock.h"
 #include "../../db/query.h"
 #include "../base/context.h"
 #include "../base/poll.h"
@@ -32,6 +33,9 @@ typedef struct agent_database_settings_t {
     /* Time that a statement may wait for a lock, after which it is tried again;
      * 0: as long as it may take. */
     apr_interval_time_t lock_limit;
+    /* The others of this process, ended by NULL: while one of them is
+     * connected, this one is first tried at its address. */
+    const agent_database_t *const *others;
     /* Called each time when it is connected, to a database of the region of the
      * configuration; NULL: nothing is. */
     void (*on_connected)(void *part, bool is_first,
@@ -98,7 +102,11 @@ apr_time_t agent_database_step(agent_database_t *database);
 
 /* Returns when the connection was lost, or when the supervisor began to
  * connect; AGENT_CLOCK_NEVER while it is connected. */
-apr_time_t agent_database_lost_at(const agent_database_t *database);
+static inline apr_time_t agent_database_lost_at(
+    const agent_database_t *database)
+{
+    return database->lost_at > 0 ? database->lost_at : AGENT_CLOCK_NEVER;
+}
 
 /* Closes the connection, if there is one; agent_database_step() connects again.
  * The operation in flight fails with failure. */
