@@ -96,6 +96,17 @@ static void a_worker_without_a_lease_saves_nothing(void **state)
                 == AGENT_CLOCK_NEVER);
 }
 
+/* It tells crashes of the line's process from others. */
+static void dedicated_batches_wait_for_the_control_connection(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    assert_true(is_dedicated_due(q));
+    q->control.lost_at = NOW;
+    assert_false(is_dedicated_due(q));
+}
+
 static apr_time_t due_on_bulk(const queue_t *q)
 {
     return agent_bulk_batch_operation.due((void *)&q->save);
@@ -254,6 +265,7 @@ int main(void)
         CHECK_TEST(shared_batches_are_sent_in_their_order),
         CHECK_TEST(a_worker_without_a_lease_saves_nothing),
         CHECK_TEST(lines_that_are_not_sent_have_no_part_of_a_slow_batch),
+        CHECK_TEST(dedicated_batches_wait_for_the_control_connection),
         CHECK_TEST(
             without_an_output_connection_dedicated_batches_use_the_bulk_one),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),

@@ -40,12 +40,13 @@ static apr_time_t due_batch(void *part)
                          : AGENT_CLOCK_NEVER;
 }
 
+/* Only while the control connection is up, which gets the notice of a crash. */
 static apr_time_t due_dedicated(void *part)
 {
     const agent_save_t *save = part;
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-            && queue->sent_dedicated == NULL
+            && queue->sent_dedicated == NULL && save->control->lost_at == 0
         ? agent_batch_send_next_dedicated(queue)
         : NULL;
 
