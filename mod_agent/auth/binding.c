@@ -13,6 +13,8 @@
 /* In the pool, which an internal redirect shares with its request. */
 typedef struct binding_t {
     const agent_identity_t *identity;
+    /* The one whose key was verified. */
+    const request_rec *request;
     const ap_conf_vector_t *location;
 } binding_t;
 
@@ -21,8 +23,17 @@ void agent_binding_set(request_rec *r, const agent_identity_t *identity)
     binding_t *binding = apr_palloc(r->pool, sizeof(*binding));
 
     binding->identity = identity;
+    binding->request = r;
     binding->location = r->per_dir_config;
     apr_pool_userdata_setn(binding, KEY, NULL, r->pool);
+}
+
+static const binding_t *find(const request_rec *r)
+{
+    void *data = NULL;
+
+    apr_pool_userdata_get(&data, KEY, r->pool);
+    return data;
 }
 
 const agent_identity_t *agent_binding_get(const request_rec *r)
@@ -30,16 +41,20 @@ const agent_identity_t *agent_binding_get(const request_rec *r)
     const ap_conf_vector_t *location = r->per_dir_config;
 
     for (; r != NULL; r = r->main) {
-        void *data = NULL;
-        const binding_t *binding;
+        const binding_t *binding = find(r);
 
-        apr_pool_userdata_get(&data, KEY, r->pool);
-        binding = data;
         if (binding != NULL) {
             return binding->location == location ? binding->identity : NULL;
         }
     }
     return NULL;
+}
+
+const agent_identity_t *agent_binding_of_request(const request_rec *r)
+{
+    const binding_t *binding = find(r);
+
+    return binding != NULL && binding->request == r ? binding->identity : NULL;
 }
 
 bool agent_binding_is_for(const agent_identity_t *identity,

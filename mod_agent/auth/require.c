@@ -191,7 +191,7 @@ static authz_status prepare_denial(authz_status status, request_rec *r)
 static authz_status match_any(request_rec *r, const void *parsed,
                               match_word_t match)
 {
-    const agent_identity_t *identity = agent_binding_get(r);
+    const agent_identity_t *identity = agent_binding_of_request(r);
     const apr_array_header_t *words = parsed;
     authz_status status;
 
@@ -250,7 +250,7 @@ static authz_status match_name(const agent_identity_t *identity,
 
 static authz_status check_own(request_rec *r)
 {
-    const agent_identity_t *identity = agent_binding_get(r);
+    const agent_identity_t *identity = agent_binding_of_request(r);
     authz_status status;
 
     if (!is_checked(&status, identity, r)) {

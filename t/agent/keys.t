@@ -18,6 +18,8 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 my $BUILT_IN = '00000000-0000-0000-0000-00000000000a';
 my $UUID = '01900000-0000-7000-8000-000000000000';
 
+sub require_all { return ('<RequireAll>', @_, '</RequireAll>') }
+
 # A separate cluster, which this test stops.
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
@@ -70,7 +72,14 @@ CONF
     'LoadModule include_module "${MODULES}/mod_include.so"' . "\n",
     location('/included', 'AgentDeployment default', 'Require agent-scope read run', 'Options +Includes', 'SetOutputFilter INCLUDES'),
     (map { location("/but-$_->[0]", 'SetHandler None', '<RequireAll>', "Require not agent-account $other", "Require $_->[1]", '</RequireAll>') }
-        [ 'keyed', 'agent-scope read' ], [ 'granted', 'all granted' ]));
+        [ 'keyed', 'agent-scope read' ], [ 'granted', 'all granted' ]),
+    (map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } "agent-account others $other", "agent-account shops $shop", 'agent-scope deployers "deploy admin"', 'agent-deployment desks "desk stall"'),
+    (map { location("/alias-$_->[0]", 'SetHandler None', "AgentDeployment desk account=$shop", $_->[1]) }
+        [ 'account', 'Require shops' ], [ 'scope', 'Require deployers' ], [ 'deployment', 'Require desks' ]),
+    location('/alias-api', "AgentDeployment desk account=$shop", 'Require desks'),
+    (map { location("/but-$_->[0]", 'SetHandler None', require_all('Require agent-scope read', @{ $_->[1] })) }
+        [ 'alias', ['Require not others'] ], [ 'none', [ '<RequireNone>', 'Require others', '</RequireNone>' ] ]),
+    location('/to-alias', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ /alias-account/x'));
 $server->start;
 
 # A client of a loopback address of its own: refused keys are counted by address.
@@ -311,6 +320,28 @@ subtest 'Require not agent-account excludes beside a line that demands a key, an
     is outcome($client->get('/but-keyed/x', undef, with($excluded))), '403 -', 'Require not: a key of the account';
     is outcome($client->get('/but-keyed/x', undef, with($kept))), '404 -', 'Require not: a key of another one';
     is outcome($client->get('/but-granted/x', undef, with($excluded))), '404 -', 'Require not: beside Require all granted';
+};
+
+subtest 'Require of an <AuthzProviderAlias>: as of its provider, also with not and in <RequireNone>' => sub {
+    my ($excluded, $kept) = map { create_key($_) } $other, $shop;
+    my $reader = create_key($shop, scopes => ['read']);
+    my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
+    my $try = sub { my ($path, $of) = @_; return outcome($client->get("$path/x", undef, defined $of ? with($of) : undef)) };
+    for my $path (qw(/but-alias /but-none)) {
+        is $try->($path, $excluded), '403 -', "$path: a key of the account";
+        is $try->($path, $kept), '404 -', "$path: a key of another one";
+        is $try->($path), '401 unauthorized', "$path: no key";
+    }
+    for my $case ([ 'account', $excluded, '403 -' ], [ 'scope', $reader, '403 scope_required' ], [ 'deployment', $of_shop, '403 -' ]) {
+        my ($name, $denied, $expected) = @{$case};
+        is $try->("/alias-$name", $kept), '404 -', "an alias of agent-$name: a key that it admits";
+        is $try->("/alias-$name", $denied), $expected, "an alias of agent-$name: one that it denies";
+        is $try->("/alias-$name"), '401 unauthorized', "an alias of agent-$name: no key";
+    }
+    is try_key($kept, '/alias-api'), $ADMITTED, 'an alias before the API: a key of the deployment';
+    is try_key($of_shop, '/alias-api'), '404 deployment_not_found', 'an alias before the API: a key of another deployment';
+    is $try->('/to-alias', $kept), '404 -', 'an alias after an internal redirect: a key that it admits';
+    is $try->('/to-alias', $excluded), '403 -', 'an alias after an internal redirect: one that it denies';
 };
 
 # To read the deployment would create it where it is missing, and take longer than for none.
