@@ -173,7 +173,7 @@ static void warn(const agent_server_config_t *config, server_rec *server,
                  apr_pool_t *ptemp)
 {
     agent_unused_directive_check(config, server, ptemp);
-    agent_exclusion_warn(server);
+    agent_exclusion_warn(server, ptemp);
     agent_region_warn(config, server, ptemp);
     agent_published_address_warn(config, server, ptemp);
     agent_runner_settings_warn(config, server);

@@ -99,24 +99,16 @@ static void warn_of_accounts(const lookup_t *lookup,
                  count > 1 ? "them" : "it");
 }
 
-/* `Require [not] agent-account ID...`; ids of another form are errors of the
- * configuration. */
-static void check_require(const ap_directive_t *directive, void *baton)
+/* ids: of another form they are errors of the configuration. */
+static void check_accounts(const lookup_t *lookup,
+                           const ap_directive_t *directive, const char *ids)
 {
-    const lookup_t *lookup = baton;
-    const char *line = directive->args;
-    const char *word = ap_getword_conf(lookup->pool, &line);
     const char *named = NULL;
     int count = 0;
 
-    if (strcasecmp(word, "not") == 0) {
-        word = ap_getword_conf(lookup->pool, &line);
-    }
-    if (strcasecmp(word, AGENT_REQUIRE_ACCOUNT) != 0) {
-        return;
-    }
-    while (*line != '\0') {
-        word = ap_getword_conf(lookup->pool, &line);
+    while (*ids != '\0') {
+        const char *word = ap_getword_conf(lookup->pool, &ids);
+
         /* Bounded: MOST_NAMED ids. */
         if (is_missing(lookup, word) && ++count <= MOST_NAMED) {
             named = apr_pstrcat(lookup->pool, named != NULL ? named : "",
@@ -125,6 +117,33 @@ static void check_require(const ap_directive_t *directive, void *baton)
     }
     if (count > 0) {
         warn_of_accounts(lookup, directive, named, count);
+    }
+}
+
+/* `Require [not] agent-account ID...` */
+static void check_require(const ap_directive_t *directive, void *baton)
+{
+    const lookup_t *lookup = baton;
+    const char *line = directive->args;
+    const char *word = ap_getword_conf(lookup->pool, &line);
+
+    if (strcasecmp(word, "not") == 0) {
+        word = ap_getword_conf(lookup->pool, &line);
+    }
+    if (strcasecmp(word, AGENT_REQUIRE_ACCOUNT) == 0) {
+        check_accounts(lookup, directive, line);
+    }
+}
+
+/* `<AuthzProviderAlias agent-account NAME "ID...">` */
+static void check_alias(const ap_directive_t *directive, void *baton)
+{
+    const lookup_t *lookup = baton;
+    agent_conftree_alias_t alias = agent_conftree_read_alias(directive,
+                                                             lookup->pool);
+
+    if (strcasecmp(alias.provider, AGENT_REQUIRE_ACCOUNT) == 0) {
+        check_accounts(lookup, directive, alias.args);
     }
 }
 
@@ -168,6 +187,7 @@ static int check(const agent_server_config_t *config, const char *conninfo,
 
         check_deployments(db, config, server, pool);
         agent_conftree_visit("Require", check_require, &lookup);
+        agent_conftree_visit(AGENT_CONFTREE_ALIAS, check_alias, &lookup);
         agent_conftree_visit("AgentLimit", check_limit, &lookup);
     }
     agent_db_close(db);

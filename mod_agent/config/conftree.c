@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include <apr_hash.h>
+#include <apr_strings.h>
 
 static const char *find_directive(const ap_directive_t *node, const char *name)
 {
@@ -106,6 +107,21 @@ int agent_conftree_count(const char *name, const char *fallback)
     found = 1 + count(ap_conftree, name, known);
     apr_pool_destroy(scratch);
     return found;
+}
+
+agent_conftree_alias_t agent_conftree_read_alias(
+    const ap_directive_t *directive, apr_pool_t *pool)
+{
+    const char *end = strrchr(directive->args, '>');
+    const char *line = end != NULL
+        ? apr_pstrmemdup(pool, directive->args, (size_t)(end - directive->args))
+        : directive->args;
+    agent_conftree_alias_t alias;
+
+    alias.provider = ap_getword_conf(pool, &line);
+    alias.name = ap_getword_conf(pool, &line);
+    alias.args = ap_getword_conf(pool, &line);
+    return alias;
 }
 
 static void visit_each(const ap_directive_t *node, const char *name,

@@ -34,6 +34,19 @@ bool agent_conftree_host_has_word(const ap_directive_t *directive,
  * fallback counts as one of them. */
 int agent_conftree_count(const char *name, const char *fallback);
 
+/* <AuthzProviderAlias PROVIDER NAME ARGS>, in pool. */
+typedef struct agent_conftree_alias_t {
+    const char *provider;
+    const char *name;
+    const char *args;
+} agent_conftree_alias_t;
+
+/* Reads the words of an <AuthzProviderAlias> as mod_authz_core does. */
+agent_conftree_alias_t agent_conftree_read_alias(
+    const ap_directive_t *directive, apr_pool_t *pool);
+
+#define AGENT_CONFTREE_ALIAS "<AuthzProviderAlias"
+
 /* Called with a directive, borrowed until the next restart. */
 typedef void (*agent_conftree_visit_t)(const ap_directive_t *directive,
                                        void *baton);

@@ -9,10 +9,20 @@
 #include <string.h>
 #include <strings.h>
 
+#include <apr_hash.h>
+#include <apr_strings.h>
+
 #include "../private.h"
 #include "conftree.h"
 
 #define PREFIX "agent-"
+
+typedef struct search_t {
+    server_rec *server;
+    apr_pool_t *pool;
+    /* By the name of each <AuthzProviderAlias>: the line that it stands for. */
+    apr_hash_t *aliases;
+} search_t;
 
 static bool is_named(const ap_directive_t *node, const char *name)
 {
@@ -28,6 +38,17 @@ static const char *skip_word(const char *line, const char *word)
             && strchr(" \t", line[length]) != NULL
         ? line + length + strspn(line + length, " \t")
         : NULL;
+}
+
+/* A line without `not`, with the provider in place of an alias. */
+static const char *resolve(const search_t *search, const char *line)
+{
+    const char *rest = line;
+    const char *name = ap_getword_conf(search->pool, &rest);
+    const char *found = apr_hash_get(search->aliases, name,
+                                     APR_HASH_KEY_STRING);
+
+    return found != NULL ? found : line;
 }
 
 /* Providers of httpd that grant requests of any client. */
@@ -63,12 +84,13 @@ static bool line_demands_key(const char *line, bool of_keys)
 }
 
 /* Whether a line or section denies each request without a key. */
-static bool demands_key(const ap_directive_t *node, bool of_keys)
+static bool demands_key(const search_t *search, const ap_directive_t *node,
+                        bool of_keys)
 {
     const bool is_any = is_named(node, "<RequireAny");
 
     if (is_named(node, "Require")) {
-        return line_demands_key(node->args, of_keys);
+        return line_demands_key(resolve(search, node->args), of_keys);
     }
     if (!is_any && !is_named(node, "<RequireAll")) {
         return false;
@@ -76,7 +98,7 @@ static bool demands_key(const ap_directive_t *node, bool of_keys)
     /* Each of a <RequireAny> must, one of a <RequireAll>. */
     for (const ap_directive_t *child = node->first_child; child != NULL;
          child = child->next) {
-        if (demands_key(child, of_keys) != is_any) {
+        if (demands_key(search, child, of_keys) != is_any) {
             return !is_any;
         }
     }
@@ -120,13 +142,14 @@ static bool is_merged(const ap_directive_t *section)
     return child != NULL && strcasecmp(child->args, "Off") != 0;
 }
 
-static bool is_effective(const ap_directive_t *exclusion)
+static bool is_effective(const search_t *search,
+                         const ap_directive_t *exclusion)
 {
     const ap_directive_t *section = exclusion->parent;
     const bool of_keys = is_of_keys(exclusion);
 
     while (section != NULL && is_named(section, "<RequireAll")) {
-        if (demands_key(section, of_keys)) {
+        if (demands_key(search, section, of_keys)) {
             return true;
         }
         section = section->parent;
@@ -136,7 +159,7 @@ static bool is_effective(const ap_directive_t *exclusion)
 
 static void check(const ap_directive_t *directive, void *baton)
 {
-    server_rec *server = baton;
+    const search_t *search = baton;
     const ap_directive_t *exclusion = directive;
     const char *line = skip_word(directive->args, "not");
 
@@ -145,8 +168,9 @@ static void check(const ap_directive_t *directive, void *baton)
         line = directive->args;
         exclusion = directive->parent;
     }
-    if (line != NULL && is_own_provider(line) && !is_effective(exclusion)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+    if (line != NULL && is_own_provider(resolve(search, line))
+        && !is_effective(search, exclusion)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                      AGENT_LOGNO(0460) "Require: expected a line that demands "
                                        "a key beside '%s', got none at %s:%d: "
                                        "it excludes nobody",
@@ -154,7 +178,21 @@ static void check(const ap_directive_t *directive, void *baton)
     }
 }
 
-void agent_exclusion_warn(server_rec *server)
+static void add_alias(const ap_directive_t *directive, void *baton)
 {
-    agent_conftree_visit("Require", check, server);
+    const search_t *search = baton;
+    agent_conftree_alias_t alias = agent_conftree_read_alias(directive,
+                                                             search->pool);
+
+    apr_hash_set(
+        search->aliases, alias.name, APR_HASH_KEY_STRING,
+        apr_pstrcat(search->pool, alias.provider, " ", alias.args, NULL));
+}
+
+void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
+{
+    search_t search = {server, pool, apr_hash_make(pool)};
+
+    agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, &search);
+    agent_conftree_visit("Require", check, &search);
 }

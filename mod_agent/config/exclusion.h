@@ -12,6 +12,6 @@
  * it denies a request without them, which an exclusion never does, and a user
  * of a password has no account. So it would exclude nobody.
  */
-void agent_exclusion_warn(server_rec *server);
+void agent_exclusion_warn(server_rec *server, apr_pool_t *pool);
 
 #endif

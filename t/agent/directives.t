@@ -473,6 +473,8 @@ sub excluding {
     return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
 }
 
+my %ALIAS = map { /(\S+) \S+\z/ ? ($1 => "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n") : () } 'agent-scope admins admin', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
+
 # Warnings of a check of the configuration, which httpd makes before it opens its log.
 {
     my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . excluding('Require not agent-scope admin', 'Require all granted')
@@ -535,8 +537,12 @@ sub excluding {
             'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
+        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:not )?(?:banned|agent-scope admin)', got none at \S+httpd\.conf:\d+: / ] }
+            'Require not banned ; Require all granted', '<RequireNone> ; Require banned ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
     );
     my @silent = (
+        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /) ] }
+            'Require not banned ; Require agent-scope read', 'Require not agent-scope deploy ; Require admins ; Require nearby', 'Require not nearby ; Require all granted'),
         (map { [ "an exclusion with $_", excluding(split / ; /) ] }
             "Require not agent-account $ACCOUNT ; Require agent-scope read", 'Require not agent-scope admin ; Require all granted ; Require valid-user',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require agent-scope read",

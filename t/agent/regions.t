@@ -67,11 +67,12 @@ subtest 'start: a Require of an account that the database does not have is warne
     my $with = new_server('AgentRegion eu', $URLS, 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
         '<Location "/keys">', 'AuthType AgentKey', "Require agent-account $account $UUID", '</Location>',
         '<Location "/many">', 'AuthType AgentKey', "Require agent-account $account @{[ map { substr($UUID, 0, -1) . $_ } 1 .. 6 ]}", '</Location>',
-        '<Location "/others">', 'AuthType AgentKey', '<RequireAll>', "Require not agent-account \U$UUID", 'Require agent-scope read', '</RequireAll>', '</Location>');
+        '<Location "/others">', 'AuthType AgentKey', '<RequireAll>', "Require not agent-account \U$UUID", 'Require agent-scope read', '</RequireAll>', '</Location>',
+        (map { ("<AuthzProviderAlias agent-account $_>", '</AuthzProviderAlias>') } "named $UUID", qq(both "$account $UUID"), "known $account"));
     $with->start;
     is_deeply [ $with->error_log =~ /AGT0458: Require agent-account: expected accounts of this region, got (.+) at \S+httpd\.conf:\d+: no key belongs to (?:it|them)$/mg ],
-        [ "'$UUID'", join(', ', map { "'" . substr($UUID, 0, -1) . "$_'" } 1 .. 3) . ' and 3 more', "'\U$UUID'" ],
-        'start: each line that names some, once, and no account that exists';
+        [ "'$UUID'", join(', ', map { "'" . substr($UUID, 0, -1) . "$_'" } 1 .. 3) . ' and 3 more', "'\U$UUID'", ("'$UUID'") x 2 ],
+        'start: each line and each alias that names some, once, and no account that exists';
 };
 
 subtest 'start: an AgentLimit of an account that the database does not have is warned of' => sub {
