@@ -216,13 +216,15 @@ apr_status_t agent_key_region_check(request_rec *r,
 }
 
 /* A request of an API that concerns nobody's data, such as GET /ok: its handler
- * answers it. */
+ * answers it, unless a RewriteRule of the location names another one. */
 static bool is_open(request_rec *r)
 {
     const agent_route_t *route = agent_router_route(r);
 
     return route != NULL && route->scope == AGENT_SCOPE_NONE
-        && !route->is_regional;
+        && !route->is_regional
+        && (r->handler == NULL
+            || strcmp(r->handler, agent_location_handler(r)) == 0);
 }
 
 static int refuse(request_rec *r, const agent_error_t *err)
@@ -292,17 +294,25 @@ static int keep_unread_from_log(request_rec *r)
     return DECLINED;
 }
 
+/* The document of an error, maybe of this one, is sent by an internal redirect
+ * that has its status. */
+static bool is_error_document(const request_rec *r)
+{
+    return r->prev != NULL && r->status != HTTP_OK;
+}
+
 /* In a hook, before the handler: other handlers, such as mod_proxy's, read the
  * body. httpd itself reads it after a response of mod_rewrite, and after its
  * own response to a path that it cannot decode. Modules such as mod_alias
- * (`Redirect`) answer paths of an API before its handler. Internal redirects
- * have passed this hook before. */
+ * (`Redirect`) answer paths of an API before its handler. An internal redirect
+ * may come from a route without data, which has passed this hook. */
 static int refuse_foreign(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
     agent_error_t *err = NULL;
 
-    return !ap_is_initial_req(r) || !agent_region_is_guarded(config)
+    return r->main != NULL || is_error_document(r)
+            || !agent_region_is_guarded(config)
             || find_foreign(r, config) == NULL
             || (is_open(r) && !agent_body_exists(r))
             || agent_key_region_check(r, config, &err) == APR_SUCCESS
@@ -321,8 +331,9 @@ static int refuse_encoded(request_rec *r)
 
 static int refuse_decoded(request_rec *r)
 {
-    const agent_error_t *err = ap_is_initial_req(r) ? agent_problem_of(r)
-                                                    : NULL;
+    const agent_error_t *err = r->main == NULL && !is_error_document(r)
+        ? agent_problem_of(r)
+        : NULL;
 
     return err != NULL ? err->http : DECLINED;
 }
@@ -338,4 +349,6 @@ void agent_key_region_register(void)
     ap_hook_translate_name(refuse_decoded, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Now it is known whether mod_proxy has taken it from an API. */
     ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Now also whether another handler has. */
+    ap_hook_fixups(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_LAST);
 }

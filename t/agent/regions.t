@@ -282,7 +282,8 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
         my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
             '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
             '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
-            'LoadModule alias_module "${MODULES}/mod_alias.so"', 'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"',
+            (map { "LoadModule ${_}_module \"\${MODULES}/mod_$_.so\"" } qw(alias rewrite dir proxy proxy_http)),
+            '<Location "/routes">', 'AgentPrefix /routes', 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteRule info$ /nothing', 'RewriteRule ok$ http://127.0.0.1:${PORT}/ok [P]', '</Location>',
             '<VirtualHost *>', 'ServerName platform.example.com', 'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
             'RewriteEngine On', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
             '<VirtualHost *>', 'ServerName shop.example.com', '<Location "/">', 'SetHandler agent', '</Location>', '</VirtualHost>');
@@ -296,6 +297,13 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: the Location of $status";
             is lc $answer->{headers}{connection}, 'close', "wrong region: $status closes the connection";
         }
+        for my $path (qw(/routes/info /routes/ok)) {
+            my $answer = $to->get($path, undef, with($foreign));
+            is outcome($answer), "$status wrong_region", "wrong region: $status for $path, a route without data that a RewriteRule of its location takes";
+            is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path, the Location of $status";
+        }
+        is $to->get($_)->{status}, m{info} ? 404 : 200, "wrong region: $_ without a key is rewritten" for qw(/routes/info /routes/ok);
+        is $to->get('/routes/', undef, with($foreign))->{status}, 200, 'wrong region: a route that no RewriteRule takes needs no key';
         my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
         is outcome($shop), ($status == 307 ? 403 : $status) . ' wrong_region', "wrong region: $status from the host of a deployment";
         is_deeply [ @{ $shop->{headers} }{qw(location link x-agent-home-region)} ], [ undef, undef, 'us' ],
