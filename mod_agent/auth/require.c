@@ -14,6 +14,7 @@
 #include <http_request.h>
 #include <mod_auth.h>
 
+#include "../config/exclusion.h"
 #include "../core/deployment.h"
 #include "../http/body.h"
 #include "../http/problem.h"
@@ -28,11 +29,27 @@
 #define SCOPE      "agent-scope"
 #define DEPLOYMENT "agent-deployment"
 
+typedef struct line_t {
+    /* NULL: none are needed, and there are none. */
+    const apr_array_header_t *words;
+    bool is_negated;
+} line_t;
+
 /* Checks a word, which may be changed, and returns NULL; else the kind of word
  * that was expected. */
 typedef const char *(*check_word_t)(char *word);
 
-/* Sets *out to an array of the words. name: of the provider. */
+static line_t *new_line(const cmd_parms *cmd, const apr_array_header_t *words)
+{
+    line_t *parsed = apr_palloc(cmd->pool, sizeof(*parsed));
+
+    parsed->words = words;
+    parsed->is_negated = agent_exclusion_is_negated(cmd->directive,
+                                                    cmd->temp_pool);
+    return parsed;
+}
+
+/* Sets *out to a line. name: of the provider. */
 static const char *parse_line(const void **out, const cmd_parms *cmd,
                               const char *name, const char *line,
                               check_word_t check)
@@ -46,7 +63,7 @@ static const char *parse_line(const void **out, const cmd_parms *cmd,
         expected = check(word);
         APR_ARRAY_PUSH(words, char *) = word;
     }
-    *out = words;
+    *out = new_line(cmd, words);
     if (expected != NULL) {
         return apr_psprintf(cmd->pool, "Require %s: expected %s, got '%s'",
                             name, expected, word);
@@ -96,7 +113,7 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
                                const void **out)
 {
     if (*line == '\0') {
-        *out = NULL;
+        *out = new_line(cmd, NULL);
         return NULL;
     }
     return parse_line(out, cmd, DEPLOYMENT, line, check_name);
@@ -188,11 +205,11 @@ static authz_status prepare_denial(authz_status status, request_rec *r)
     return status;
 }
 
-static authz_status match_any(request_rec *r, const void *parsed,
+static authz_status match_any(request_rec *r, const line_t *line,
                               match_word_t match)
 {
     const agent_identity_t *identity = agent_binding_of_request(r);
-    const apr_array_header_t *words = parsed;
+    const apr_array_header_t *words = line->words;
     authz_status status;
 
     if (!is_checked(&status, identity, r)) {
@@ -216,7 +233,7 @@ static authz_status match_account(const agent_identity_t *identity,
     return grant(strcmp(identity->account_id, word) == 0);
 }
 
-static authz_status check_accounts(request_rec *r, const char *line,
+static authz_status check_accounts(request_rec *r, const char *args,
                                    const void *parsed)
 {
     return match_any(r, parsed, match_account);
@@ -228,12 +245,14 @@ static authz_status match_scope(const agent_identity_t *identity,
     return grant((identity->scopes & agent_scope_read(word)) != 0);
 }
 
-static authz_status check_scopes(request_rec *r, const char *line,
+/* The denial of a negated line is not why a request is refused. */
+static authz_status check_scopes(request_rec *r, const char *args,
                                  const void *parsed)
 {
-    authz_status status = match_any(r, parsed, match_scope);
+    const line_t *line = parsed;
+    authz_status status = match_any(r, line, match_scope);
 
-    if (status == AUTHZ_DENIED) {
+    if (status == AUTHZ_DENIED && !line->is_negated) {
         apr_table_setn(r->notes, SCOPE_DENIED, "");
     }
     return status;
@@ -261,10 +280,12 @@ static authz_status check_own(request_rec *r)
     return prepare_denial(status, r);
 }
 
-static authz_status check_names(request_rec *r, const char *line,
+static authz_status check_names(request_rec *r, const char *args,
                                 const void *parsed)
 {
-    return parsed != NULL ? match_any(r, parsed, match_name) : check_own(r);
+    const line_t *line = parsed;
+
+    return line->words != NULL ? match_any(r, line, match_name) : check_own(r);
 }
 
 /* Called only for a request that its Require admits. */

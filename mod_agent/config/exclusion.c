@@ -5,7 +5,6 @@
  */
 #include "exclusion.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -195,4 +194,48 @@ void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
 
     agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, &search);
     agent_conftree_visit("Require", check, &search);
+}
+
+static bool line_is_negated(const ap_directive_t *directive)
+{
+    bool is_negated = skip_word(directive->args, "not") != NULL;
+
+    for (const ap_directive_t *section = directive->parent; section != NULL;
+         section = section->parent) {
+        if (is_named(section, "<RequireNone")) {
+            is_negated = !is_negated;
+        }
+    }
+    return is_negated;
+}
+
+typedef struct uses_t {
+    const char *alias;
+    apr_pool_t *pool;
+    bool is_negated;
+} uses_t;
+
+static void check_use(const ap_directive_t *directive, void *baton)
+{
+    uses_t *uses = baton;
+    const char *rest = skip_word(directive->args, "not");
+    const char *line = rest != NULL ? rest : directive->args;
+
+    if (line_is_negated(directive)
+        && strcmp(ap_getword_conf(uses->pool, &line), uses->alias) == 0) {
+        uses->is_negated = true;
+    }
+}
+
+bool agent_exclusion_is_negated(const ap_directive_t *directive,
+                                apr_pool_t *pool)
+{
+    uses_t uses = {NULL, pool, false};
+
+    if (is_named(directive, "Require")) {
+        return line_is_negated(directive);
+    }
+    uses.alias = agent_conftree_read_alias(directive, pool).name;
+    agent_conftree_visit("Require", check_use, &uses);
+    return uses.is_negated;
 }

@@ -79,6 +79,12 @@ CONF
     location('/alias-api', "AgentDeployment desk account=$shop", 'Require desks'),
     (map { location("/but-$_->[0]", 'SetHandler None', require_all('Require agent-scope read', @{ $_->[1] })) }
         [ 'alias', ['Require not others'] ], [ 'none', [ '<RequireNone>', 'Require others', '</RequireNone>' ] ]),
+    "<AuthzProviderAlias agent-scope admins admin>\n</AuthzProviderAlias>\n",
+    (map { location("/no-admin-$_->[0]", 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', require_all(@{ $_->[1] }, "Require agent-account $other")) }
+        [ 'not', ['Require not agent-scope admin'] ], [ 'alias', ['Require not admins'] ], [ 'none', [ '<RequireNone>', 'Require agent-scope admin', 'Require admins', '</RequireNone>' ] ]),
+    location('/no-admin-page', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'ErrorDocument 401 "Log in."', require_all('Require not agent-scope admin', 'Require agent-scope read', "Require agent-account $other")),
+    location('/twice', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off',
+        require_all('Require agent-scope read', '<RequireNone>', require_all('Require not agent-scope run', 'Require agent-deployment shop desk'), '</RequireNone>')),
     location('/to-alias', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ /alias-account/x'));
 $server->start;
 
@@ -342,6 +348,20 @@ subtest 'Require of an <AuthzProviderAlias>: as of its provider, also with not a
     is try_key($of_shop, '/alias-api'), '404 deployment_not_found', 'an alias before the API: a key of another deployment';
     is $try->('/to-alias', $kept), '404 -', 'an alias after an internal redirect: a key that it admits';
     is $try->('/to-alias', $excluded), '403 -', 'an alias after an internal redirect: one that it denies';
+};
+
+subtest 'Require agent-scope: 403 scope_required only for a line whose scope would admit the key' => sub {
+    my %of = map { my ($account, @scopes) = @{$_}; ("@scopes of $account" => create_key($account, scopes => \@scopes)) } map { ([ $shop, @{$_} ], [ $other, @{$_} ]) } ['read'], [qw(read run)], [qw(read admin)];
+    my $try = sub { my ($path, $scopes, $account) = @_; return $client->get("$path/x", undef, with($of{"$scopes of $account"})) };
+    for my $path (qw(/no-admin-not /no-admin-alias /no-admin-none)) {
+        is outcome($try->($path, 'read', $other)), '404 -', "$path: a key of the account without the scope";
+        is outcome($try->($path, 'read admin', $other)), '401 -', "$path: one with it";
+        is outcome($try->($path, 'read', $shop)), '401 -', "$path: one of another account";
+    }
+    my $answer = $try->('/no-admin-page', 'read', $shop);
+    is "$answer->{status} $answer->{body}", '401 Log in.', 'a line with not has denied the scope, and another one the account: the ErrorDocument is that of the location';
+    is outcome($try->('/twice', 'read', $shop)), '403 scope_required', 'a line with not in a <RequireNone> demands its scope';
+    is outcome($try->('/twice', 'read run', $shop)), '404 -', 'a line with not in a <RequireNone> admits a key with its scope';
 };
 
 # To read the deployment would create it where it is missing, and take longer than for none.
