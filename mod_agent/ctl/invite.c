@@ -9,6 +9,7 @@
 #include "../core/uuid.h"
 #include "database.h"
 #include "key.h"
+#include "operand.h"
 #include "output.h"
 #include "record.h"
 
@@ -140,8 +141,12 @@ int ctl_invite_revoke(const ctl_arguments_t *arguments)
     char digest[AGENT_DIGEST_SIZE];
     const char *params[] = {NULL, NULL};
     const char *body;
-    int status = read_invitation(params, id, digest, arguments->operand);
+    const char *text;
+    int status = ctl_operand_read(&text, arguments, "INVITATION");
 
+    if (status == CTL_DONE) {
+        status = read_invitation(params, id, digest, text);
+    }
     if (status == CTL_DONE) {
         status = ctl_database_call(&body, arguments, &revoke_invitation,
                                    params);

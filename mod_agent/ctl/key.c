@@ -19,6 +19,7 @@
 #include "../db/query.h"
 #include "account.h"
 #include "database.h"
+#include "operand.h"
 #include "output.h"
 #include "record.h"
 
@@ -135,12 +136,16 @@ static int check_kind(agent_api_key_kind_t *kind,
 
 /* Sets *id to a key ID, in pool, also of a whole key, as a scanner for secrets
  * has found it. */
-static int read_key_id(const char **id, const char *text, apr_pool_t *pool)
+static int read_key_id(const char **id, const ctl_arguments_t *arguments)
 {
     agent_api_key_t key;
+    const char *text;
 
+    if (ctl_operand_read(&text, arguments, "KEY") != CTL_DONE) {
+        return CTL_USAGE;
+    }
     if (agent_api_key_parse(&key, text) == AGENT_API_KEY_OK) {
-        *id = apr_pstrdup(pool, key.id);
+        *id = apr_pstrdup(arguments->pool, key.id);
         return CTL_DONE;
     }
     *id = text;
@@ -262,7 +267,7 @@ int ctl_key_rotate(const ctl_arguments_t *arguments)
     const char *body;
     agent_new_key_t new;
 
-    if (read_key_id(&id, arguments->operand, arguments->pool) != CTL_DONE
+    if (read_key_id(&id, arguments) != CTL_DONE
         || ctl_key_read_time(&interval, "overlap",
                              overlap != NULL ? overlap : DEFAULT_OVERLAP, 0,
                              arguments->pool)
@@ -326,8 +331,7 @@ int ctl_key_revoke(const ctl_arguments_t *arguments)
     const char *params[1];
     const char *body;
 
-    if (read_key_id(&params[0], arguments->operand, arguments->pool)
-        != CTL_DONE) {
+    if (read_key_id(&params[0], arguments) != CTL_DONE) {
         return CTL_USAGE;
     }
     return ctl_database_call(&body, arguments, &revoke_api_key, params)

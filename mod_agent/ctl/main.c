@@ -50,10 +50,11 @@ static const ctl_command_t commands[] = {
      ctl_key_list_options, ctl_key_list},
     {"key revoke", "KEY",
      "Revokes the API key with that key ID, or that key, within 2 seconds on "
-     "all\nservers.",
+     "all\nservers. For - it is read from standard input.",
      ctl_key_options, ctl_key_revoke},
     {"key rotate", "KEY",
-     "Creates an API key that takes the place of another one, and prints it.",
+     "Creates an API key that takes the place of another one, and prints it.\n"
+     "For - the old key, or its key ID, is read from standard input.",
      ctl_key_rotate_options, ctl_key_rotate},
     {"region check", "REGION",
      "Checks that the database belongs to that region.", ctl_region_options,
@@ -62,7 +63,8 @@ static const ctl_command_t commands[] = {
      "Lists the invitations, also those that are no longer valid.",
      ctl_invitation_options, ctl_invite_list},
     {"invite revoke", "INVITATION",
-     "Revokes the invitation with that id, or that invitation.",
+     "Revokes the invitation with that id, or that invitation. For - it is "
+     "read\nfrom standard input.",
      ctl_invitation_options, ctl_invite_revoke},
     {"invite", NULL,
      "Creates an invitation, and prints it: with AgentSignUp Invitation it\n"

@@ -44,6 +44,26 @@ sub refused {
     return;
 }
 
+# Like ctl(), with standard input.
+sub ctl_with_input {
+    my ($input, @words) = @_;
+    my $errors = $cluster->host . '/errors';
+    pipe my $from, my $to or die "pipe: $!";
+    my $pid = open my $output, '-|';
+    if (!$pid) {
+        close $to;
+        open STDIN, '<&', $from or die "stdin: $!";
+        open STDERR, '>', $errors or die "$errors: $!";
+        exec $program, @words, '--database', $operator or die "exec: $!";
+    }
+    close $from;
+    print {$to} $input;
+    close $to;
+    my $printed = do { local $/ = undef; <$output> } // '';
+    close $output;
+    return ($? >> 8, $printed, slurp($errors));
+}
+
 my $NIL = '00000000-0000-0000-0000-0000000000ff';
 my $KEY = qr/ag1_[a-z][a-z0-9-]{0,15}_(?:sk|pt|dk)_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})_[0-9A-Za-z]{6}/;
 
@@ -137,6 +157,22 @@ is output_of('key', 'revoke', $id), '', 'key revoke: it prints nothing';
 like output_of('key', 'list', $account), qr/^$id  service     revoked/m, 'key list: a key that is revoked';
 is output_of('key', 'revoke', $bound->{key}), '', 'key revoke: it takes the whole key';
 is sql("select count(*) from agent.api_keys where revoked_at is not null"), 2, 'key revoke: both are revoked';
+{
+    my ($secret) = records('key', 'create', '--account', $desk->{account_id}, '--name', 'secret');
+    my ($status, $output, $errors) = ctl_with_input("$secret->{key}\n", 'key', 'rotate', '-');
+    like "$status $output", qr/\A0 $KEY\n\z/, 'key rotate -: it takes the key of standard input' or diag $errors;
+    my ($next) = $output =~ $KEY;
+    for my $given ($secret->{key_id}, "$output") {
+        ($status, $output, $errors) = ctl_with_input($given, 'key', 'revoke', '-');
+        is "$status|$output|$errors", '0||', 'key revoke -: it takes the key, or its id, of standard input';
+    }
+    is sql("select count(*) from agent.api_keys where key_id in ('$secret->{key_id}', '$next') and revoked_at is not null"), 2, 'key revoke -: they are revoked';
+    for my $case ([ '', 'expected KEY on standard input, got none' ], [ "web\n", 'expected a key ID' ], [ 'x' x 10_000, 'expected a key ID' ]) {
+        ($status, $output, $errors) = ctl_with_input($case->[0], 'key', 'revoke', '-');
+        is "$status|$output", '2|', "key revoke -: refused: $case->[1]";
+        like $errors, qr/\Aagentctl: \Q$case->[1]\E/, "key revoke -: the line says why: $case->[1]";
+    }
+}
 refused(1, qr/\(key_not_found\)/, 'key revoke: an unknown key', 'key', 'revoke', 'x' x 22);
 refused(2, qr/expected a key ID/, 'key revoke: no key', 'key', 'revoke', 'web');
 refused(2, qr/expected a key ID/, 'key revoke: a key with a changed character', 'key', 'revoke', $key =~ s/_sk_/_pt_/r);
@@ -180,6 +216,12 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
         'invite revoke --json: a second one prints the record of the first';
     is output_of('invite', 'revoke', $record->{invitation}), '', 'invite revoke: it takes the invitation itself';
     is $state->($record->{invitation_id}), 'revoked', 'invite revoke: the invitation that was given is revoked';
+    my ($piped) = records('invite');
+    my ($status, $output, $errors) = ctl_with_input("$piped->{invitation}\n", 'invite', 'revoke', '-');
+    is "$status|$output|$errors", '0||', 'invite revoke -: it takes the invitation of standard input';
+    is $state->($piped->{invitation_id}), 'revoked', 'invite revoke -: that invitation is revoked';
+    ($status, $output, $errors) = ctl_with_input('', 'invite', 'revoke', '-');
+    is "$status|$output|$errors", "2||agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: no line';
     my $used = $id->(output_of('invite'));
     sql("update agent.invitations set used_at = now(), account_id = '$account' where invitation_id = '$used'");
     like output_of('invite', 'list'), qr/^\Q$used\E  used .*  \Q$account\E  /m, 'invite list: an invitation that was used, and its account';
@@ -192,7 +234,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     refused(2, qr/expected the id of an invitation/, "invite revoke: $_", 'invite', 'revoke', $_) for 'shop', substr $text, 0, -1;
     sql("insert into agent.invitations (invitation_id, digest, created_by, created_at, expires_at)
         select md5(n::text)::uuid, sha256(n::text::bytea), 'many', now(), now() from generate_series(1, 1500) n");
-    is scalar(records('invite', 'list')), 1503, 'invite list: more than one page';
+    is scalar(records('invite', 'list')), 1504, 'invite list: more than one page';
     sql("delete from agent.invitations where created_by = 'many'");
 }
 
