@@ -7,6 +7,7 @@
 #include "require.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 #include <http_core.h>
@@ -22,6 +23,7 @@
 #include "../http/unread.h"
 #include "binding.h"
 #include "child_state.h"
+#include "provider.h"
 
 /* ---- lines ---- */
 
@@ -33,6 +35,8 @@ typedef struct line_t {
     /* NULL: none are needed, and there are none. */
     const apr_array_header_t *words;
     bool is_negated;
+    /* Not an alias, which another line may name without `not`. */
+    bool is_exclusion;
 } line_t;
 
 /* Checks a word, which may be changed, and returns NULL; else the kind of word
@@ -46,6 +50,8 @@ static line_t *new_line(const cmd_parms *cmd, const apr_array_header_t *words)
     parsed->words = words;
     parsed->is_negated = agent_exclusion_is_negated(cmd->directive,
                                                     cmd->temp_pool);
+    parsed->is_exclusion = parsed->is_negated
+        && strcasecmp(cmd->directive->directive, "Require") == 0;
     return parsed;
 }
 
@@ -179,13 +185,25 @@ static authz_status check_location(const agent_identity_t *identity,
         : hide_deployment(r);
 }
 
+/* No AuthType reads keys here, so that nobody knows whom an exclusion concerns.
+ * It excludes everybody: `not` makes a denial neutral, and denies what is
+ * granted. */
+static authz_status answer_unknown(const line_t *line, request_rec *r)
+{
+    if (!line->is_exclusion || agent_provider_is_chosen(r)) {
+        return AUTHZ_DENIED_NO_USER;
+    }
+    agent_unread_deny(r);
+    return AUTHZ_GRANTED;
+}
+
 /* Whether a check of words, or one without them, is made; else *status is the
  * answer. */
-static bool is_checked(authz_status *status, const agent_identity_t *identity,
-                       request_rec *r)
+static bool is_checked(authz_status *status, const line_t *line,
+                       const agent_identity_t *identity, request_rec *r)
 {
     if (identity == NULL) {
-        *status = AUTHZ_DENIED_NO_USER;
+        *status = answer_unknown(line, r);
         return false;
     }
     if (agent_child_state_get() == NULL) {
@@ -212,7 +230,7 @@ static authz_status match_any(request_rec *r, const line_t *line,
     const apr_array_header_t *words = line->words;
     authz_status status;
 
-    if (!is_checked(&status, identity, r)) {
+    if (!is_checked(&status, line, identity, r)) {
         return status;
     }
     status = AUTHZ_DENIED;
@@ -267,12 +285,12 @@ static authz_status match_name(const agent_identity_t *identity,
         r->pool));
 }
 
-static authz_status check_own(request_rec *r)
+static authz_status check_own(request_rec *r, const line_t *line)
 {
     const agent_identity_t *identity = agent_binding_of_request(r);
     authz_status status;
 
-    if (!is_checked(&status, identity, r)) {
+    if (!is_checked(&status, line, identity, r)) {
         return status;
     }
     status = grant(agent_binding_is_for(
@@ -285,7 +303,8 @@ static authz_status check_names(request_rec *r, const char *args,
 {
     const line_t *line = parsed;
 
-    return line->words != NULL ? match_any(r, line, match_name) : check_own(r);
+    return line->words != NULL ? match_any(r, line, match_name)
+                               : check_own(r, line);
 }
 
 /* Called only for a request that its Require admits. */

@@ -172,8 +172,11 @@ static void check(const ap_directive_t *directive, void *baton)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                      AGENT_LOGNO(0460) "Require: expected a line that demands "
                                        "a key beside '%s', got none at %s:%d: "
-                                       "it excludes nobody",
-                     directive->args, directive->filename, directive->line_num);
+                                       "it excludes %s",
+                     directive->args, directive->filename, directive->line_num,
+                     resolve(search, line) != line || is_of_keys(directive)
+                         ? "nobody"
+                         : "everybody");
     }
 }
 

@@ -13,7 +13,8 @@
  * Warns of exclusions without a line beside them, or around them, that demands
  * a key, or with `AuthType AgentKey` a user: httpd asks for credentials only if
  * it denies a request without them, which an exclusion never does, and a user
- * of a password has no account. So it would exclude nobody.
+ * of a password has no account. So it would exclude nobody; without AuthType
+ * AgentKey, by which no key is read, it excludes everybody (../auth/require.c).
  */
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool);
 

@@ -85,6 +85,10 @@ CONF
     location('/no-admin-page', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'ErrorDocument 401 "Log in."', require_all('Require not agent-scope admin', 'Require agent-scope read', "Require agent-account $other")),
     location('/twice', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off',
         require_all('Require agent-scope read', '<RequireNone>', require_all('Require not agent-scope run', 'Require agent-deployment shop desk'), '</RequireNone>')),
+    (map { location("/unread-$_->[0]", 'SetHandler None', 'AuthType None', @{ $_->[1] }) }
+        [ 'account', [ require_all('Require all granted', "Require not agent-account $other") ] ], [ 'deployment', [ require_all('Require not agent-deployment', 'Require local') ] ],
+        [ 'none', [ require_all('Require all granted', '<RequireNone>', 'Require agent-scope admin', '</RequireNone>') ] ],
+        [ 'any', [ '<RequireAny>', require_all('Require all granted', 'Require not agent-scope admin'), 'Require local', '</RequireAny>' ] ]),
     location('/to-alias', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ /alias-account/x'));
 $server->start;
 
@@ -348,6 +352,13 @@ subtest 'Require of an <AuthzProviderAlias>: as of its provider, also with not a
     is try_key($of_shop, '/alias-api'), '404 deployment_not_found', 'an alias before the API: a key of another deployment';
     is $try->('/to-alias', $kept), '404 -', 'an alias after an internal redirect: a key that it admits';
     is $try->('/to-alias', $excluded), '403 -', 'an alias after an internal redirect: one that it denies';
+};
+
+subtest 'Require not agent-...: where no AuthType reads keys, it excludes everybody' => sub {
+    for my $path (map { "/unread-$_" } qw(account deployment none)) {
+        is outcome($client->get("$path/x", undef, $_)), '403 -', "$path: " . (defined $_ ? 'a key' : 'no key') for undef, with($key);
+    }
+    is outcome($client->get('/unread-any/x')), '404 -', 'Require not: another line of a <RequireAny> admits a request';
 };
 
 subtest 'Require agent-scope: 403 scope_required only for a line whose scope would admit the key' => sub {
