@@ -38,6 +38,9 @@ begin
     if to_regclass('agent.region') is not null then
         drop trigger if exists region_fixed on agent.region;
     end if;
+    if to_regclass('agent.invitations') is not null then
+        drop trigger if exists invitations_revocation on agent.invitations;
+    end if;
     if to_regclass('agent.account_limits') is not null then
         drop trigger if exists limit_recorded on agent.account_limits;
     end if;

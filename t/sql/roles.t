@@ -113,6 +113,13 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is $operator->error("select * from agent.get_thread('$AgentSQL::DEPLOYMENT', gen_random_uuid())"), '42501';
     is $operator->error('delete from agent.api_keys'), '42501';
     is $operator->error('delete from agent.audit_log'), '42501', 'an operator cannot change the audit log';
+    my ($revoked, $valid) = map { AgentSQL::uuid() } 1, 2;
+    my $digest = '0' x 63;
+    is +($operator->call('create_invitation', $_, $_ eq $valid ? "\\x${digest}1" : "\\x${digest}2", '1 day'))[0], 'ok' for $revoked, $valid;
+    is +($operator->call('revoke_invitation', $revoked, undef))[0], 'ok';
+    is $operator->error("update agent.invitations set $_ where invitation_id = '$revoked'"), 'MA004', "an operator cannot set $_ of an invitation that is revoked"
+        for 'revoked_at = null, revoked_by = null', "revoked_at = revoked_at - interval '1 day'", "revoked_by = 'x'";
+    is $operator->value("update agent.invitations set revoked_at = now(), revoked_by = 'x' where invitation_id = '$valid' returning 1"), 1, 'the update of another one is a revocation';
     is $session->error("select * from agent.create_account(gen_random_uuid(), 'x')"), '42501';
     $operator->close;
 };

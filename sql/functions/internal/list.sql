@@ -24,6 +24,7 @@
 \ir accounts/record_audit.sql
 \ir accounts/record_limit_change.sql
 \ir accounts/refuse_region_change.sql
+\ir accounts/refuse_revocation_change.sql
 \ir accounts/replace_api_key.sql
 \ir accounts/sum_usage.sql
 
