@@ -42,11 +42,37 @@ static bool is_of_role(const char *cause)
                 && strstr(cause, "does not exist") != NULL));
 }
 
-/* The last line ends with the code. A detail may begin with the JSON pointer of
- * a member of the API: its name is said. */
-static int report_failure(const agent_error_t *error)
+/* Options, and their members of the API. */
+static const struct {
+    const char *pointer;
+    const char *option;
+    int index;
+} members[] = {{"/name:", "--name:", CTL_NAME},
+               {"/user_id:", "--user:", CTL_USER},
+               {"/scopes:", "--scopes:", CTL_SCOPES}};
+
+/* A detail may begin with the JSON pointer of a member of the API: the option
+ * that was given for it is named, else the member. */
+static const char *print_detail(const ctl_arguments_t *arguments,
+                                const char *detail)
 {
-    const char *detail = error->detail + (*error->detail == '/');
+    for (apr_size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        size_t length = strlen(members[i].pointer);
+
+        if (arguments->text[members[i].index] != NULL
+            && strncmp(detail, members[i].pointer, length) == 0) {
+            return apr_pstrcat(arguments->pool, members[i].option,
+                               detail + length, NULL);
+        }
+    }
+    return detail + (*detail == '/');
+}
+
+/* The last line ends with the code. */
+static int report_failure(const ctl_arguments_t *arguments,
+                          const agent_error_t *error)
+{
+    const char *detail = print_detail(arguments, error->detail);
 
     if (error->cause != NULL) {
         ctl_error("%s (%s) (%s)", detail, error->cause,
@@ -58,10 +84,11 @@ static int report_failure(const agent_error_t *error)
     return CTL_FAILED;
 }
 
-static int report_connection(const agent_error_t *error)
+static int report_connection(const ctl_arguments_t *arguments,
+                             const agent_error_t *error)
 {
     if (!is_of_role(error->cause)) {
-        return report_failure(error);
+        return report_failure(arguments, error);
     }
     ctl_error("the database refuses the role (%s)", error->cause);
     ctl_error("expected a role of the database that this user may use: as "
@@ -71,10 +98,11 @@ static int report_connection(const agent_error_t *error)
     return CTL_FAILED;
 }
 
-static int report(const agent_error_t *error, const char *sqlstate)
+static int report(const ctl_arguments_t *arguments, const agent_error_t *error,
+                  const char *sqlstate)
 {
     if (strcmp(sqlstate, "42501") != 0) {
-        return report_failure(error);
+        return report_failure(arguments, error);
     }
     ctl_error("the database's role must be a member of agent_operator (%s) "
               "(" NOT_AN_OPERATOR ")",
@@ -97,7 +125,7 @@ static int get_connection(agent_db_t **db, const ctl_arguments_t *arguments)
     if (agent_db_open(db, conninfo != NULL ? conninfo : "", "agentctl",
                       &settings, &err, arguments->pool)
         != APR_SUCCESS) {
-        return report_connection(err);
+        return report_connection(arguments, err);
     }
     apr_pool_userdata_setn(*db, CONNECTION_KEY, NULL, arguments->pool);
     return refuse_superuser(*db);
@@ -116,11 +144,11 @@ int ctl_database_call(const char **body, const ctl_arguments_t *arguments,
     }
     if (agent_db_query(&result, db, statement, params, &err, arguments->pool)
         != APR_SUCCESS) {
-        return report(err, agent_db_sqlstate(db));
+        return report(arguments, err, agent_db_sqlstate(db));
     }
     if (agent_db_read_code(body, result, &err, arguments->pool)
         != APR_SUCCESS) {
-        return report(err, "");
+        return report(arguments, err, "");
     }
     return CTL_DONE;
 }
