@@ -56,6 +56,7 @@ static const struct {
 static const char *print_detail(const ctl_arguments_t *arguments,
                                 const char *detail)
 {
+    /* Bounded: by the members. */
     for (apr_size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         size_t length = strlen(members[i].pointer);
 
