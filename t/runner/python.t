@@ -116,6 +116,11 @@ in_all_versions(sub {
     is $blocking[-1]{status}, 'success', 'subgraph in a thread: the blocking form works';
     ok +(grep { defined $_->{ns} } lines_of('checkpoint', @blocking)), 'subgraph in a thread: it has checkpoints';
 
+    my @own_loop = $runner->run(graph_id => 'own_loop', input => { n => 1, steps => [] });
+    is_deeply +(lines_of('checkpoint', @own_loop))[-1]{values}, { n => 101, steps => [ { listed => 2 } ] },
+        'subgraph in a thread: the async form works on a loop of the thread';
+    ok +(grep { defined $_->{ns} } lines_of('checkpoint', @own_loop)), 'subgraph in a thread: on a loop of the thread it has checkpoints';
+
     # --- Interrupts ---------------------------------------------------------------------
 
     my $ask = $runner->start_of('approve', input => { n => 0, steps => [] }, %{$OPTIONS});

@@ -44,7 +44,7 @@ sub answer {
 
 in_all_versions(sub {
     my ($version) = ($_[1]);
-    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes careless)], store => \&answer);
+    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes notes_on_own_loop careless)], store => \&answer);
     @ops = ();
     my @lines = $runner->run(graph_id => 'notes', input => { n => 3, steps => [] });
     is $lines[-1]{status}, 'success', 'store: a run uses it';
@@ -59,6 +59,11 @@ in_all_versions(sub {
     is_deeply [ @{ $ops[3] }{qw(prefix suffix limit)} ], [ ['notes'], undef, 100 ], 'store: a list of namespaces';
     is $ops[4]{value}, undef, 'store: an item is deleted by putting null';
 
+    my @own_loop = $runner->run(graph_id => 'notes_on_own_loop', input => { n => 4, steps => [] });
+    is_deeply +(lines_of('checkpoint', @own_loop))[-1]{values}{steps},
+        [ { value => { n => 4 }, found => [qw(last second)], names => [ [ 'notes', 'shared' ] ] } ],
+        'store: the async form in a thread, on a loop of the thread';
+
     @ops = ();
     my @wrong = $runner->run(graph_id => 'careless', input => { n => 0, steps => [] });
     is_deeply +(lines_of('checkpoint', @wrong))[-1]{values}{steps}, [ { admitted => [] } ],
@@ -69,7 +74,7 @@ in_all_versions(sub {
 # Requests whose replies the test withholds.
 {
     my @held;
-    my $runner = PythonRunner->new(graphs => [qw(requester impatient)], store => sub { push @held, $_[0]; return '' });
+    my $runner = PythonRunner->new(graphs => [qw(requester impatient impatient_thread)], store => sub { push @held, $_[0]; return '' });
     my $start = $runner->start_of('requester', input => {});
     $runner->send($start);
     $runner->wait_for_io while !@held;
@@ -78,21 +83,24 @@ in_all_versions(sub {
     $runner->wait_for_io while $runner->log_text !~ /no reply: (\w+)/;
     like $runner->log_text, qr/no reply: RunEndedError/, 'requests: its thread does not wait for ever';
 
-    @held = ();
-    my $pipe = tempdir('/tmp/agent-test-store.XXXXXX', CLEANUP => 1) . '/pipe';
-    mkfifo($pipe, oct 600) or die "$pipe: $!\n";
-    $start = $runner->start_of('impatient', input => { do => $pipe }, stream_modes => ['custom']);
-    $runner->send($start);
-    $runner->wait_for_io while !@held;
-    open my $end, '>', $pipe or die "$pipe: $!\n";
-    close $end;
-    $runner->lines_until(sub { $_[0]{type} eq 'event' });
-    is scalar(@held), 1, 'requests: a node that no longer waits for its request sends no second one before the reply';
-    $value = undef;
-    $runner->send_raw(answer(shift @held));
-    $runner->wait_for_io while !@held;
-    $runner->send_raw(answer(shift @held));
-    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'requests: a node that no longer waits sends its second one after the reply';
+    for my $graph (qw(impatient impatient_thread)) {
+        @held = ();
+        my $pipe = tempdir('/tmp/agent-test-store.XXXXXX', CLEANUP => 1) . '/pipe';
+        mkfifo($pipe, oct 600) or die "$pipe: $!\n";
+        $start = $runner->start_of($graph, input => { do => $pipe }, stream_modes => ['custom']);
+        $runner->send($start);
+        $runner->wait_for_io while !@held;
+        open my $end, '>', $pipe or die "$pipe: $!\n";
+        close $end;
+        $runner->lines_until(sub { $_[0]{type} eq 'event' });
+        is scalar(@held), 1, "requests: a node of $graph that no longer waits for its request sends no second one before the reply";
+        $value = undef;
+        $runner->send_raw(answer(shift @held));
+        $runner->wait_for_io while !@held;
+        $runner->send_raw(answer(shift @held));
+        is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success',
+            "requests: a node of $graph that no longer waits sends its second one after the reply";
+    }
 }
 
 done_testing;

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls from the threads of nodes into the loop, for the blocking twins of async methods."""
+"""Calls from the threads of nodes into the loop: of the blocking twins of async methods, and of async code on loops of its own."""
 
 import asyncio
 import concurrent.futures
+import contextlib
+import functools
 import queue
 import threading
-from typing import Any, AsyncIterator, Coroutine, Iterator, TypeVar
+from typing import Any, AsyncIterator, Callable, Coroutine, Iterator, TypeVar
 
 T = TypeVar("T")
+
+
+def on_loop(method: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    """For async methods of an object with a `_bridge`: they execute on the loop, whatever loop their caller is on."""
+    @functools.wraps(method)
+    async def call(self: Any, *args: Any, **options: Any) -> T:
+        return await self._bridge.run(method(self, *args, **options))
+
+    return call
 
 
 class Bridge:
@@ -42,15 +53,53 @@ class Bridge:
             raise concurrent.futures.CancelledError
         return task.result()
 
-    def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
-        async def next_item() -> tuple[bool, Any]:
-            try:
-                return True, await anext(iterator)
-            except StopAsyncIteration:
-                return False, None
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Awaits a coroutine of the loop; also on another one, as asyncio.run() makes in a plain function."""
+        loop, own = self._loop, asyncio.get_running_loop()
+        if loop is None or loop is own:
+            return await coroutine
+        answer: asyncio.Future[asyncio.Task[T]] = own.create_future()
+        tasks: list[asyncio.Task[T]] = []
 
+        def begin() -> None:
+            tasks.append(loop.create_task(coroutine))
+            tasks[0].add_done_callback(end)
+
+        def end(task: asyncio.Task[T]) -> None:
+            # The caller no longer waits, and has closed its loop.
+            with contextlib.suppress(RuntimeError):
+                own.call_soon_threadsafe(give, task)
+
+        def give(task: asyncio.Task[T]) -> None:
+            if not answer.done():
+                answer.set_result(task)
+
+        loop.call_soon_threadsafe(begin)
+        try:
+            task = await answer
+        except asyncio.CancelledError:
+            loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            raise
+        return task.result()
+
+    def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
         while True:
-            is_there, item = self.call(next_item())
+            is_there, item = self.call(_next_item(iterator))
             if not is_there:
                 return
             yield item
+
+    async def iterate_on(self, iterator: AsyncIterator[T]) -> AsyncIterator[T]:
+        """iterate() for a caller on any loop."""
+        while True:
+            is_there, item = await self.run(_next_item(iterator))
+            if not is_there:
+                return
+            yield item
+
+
+async def _next_item(iterator: AsyncIterator[T]) -> tuple[bool, Any]:
+    try:
+        return True, await anext(iterator)
+    except StopAsyncIteration:
+        return False, None

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from .bridge import Bridge
+from .bridge import Bridge, on_loop
 from .records import Records, Stored, delta_groups
 
 Config = Mapping[str, Any]
@@ -48,6 +48,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     # --- Reading -------------------------------------------------------------
 
+    @on_loop
     async def aget_tuple(self, config: Config) -> CheckpointTuple | None:
         records = self._find(config)
         configurable = config["configurable"]
@@ -64,20 +65,25 @@ class Saver(BaseCheckpointSaver[str]):
             config_of(thread_id, ns, parent) if parent else None,
             writes)
 
-    async def alist(self, config: Config | None, *, filter: dict[str, Any] | None = None,
-                    before: Config | None = None, limit: int | None = None) -> AsyncIterator[CheckpointTuple]:
+    def alist(self, config: Config | None, *, filter: dict[str, Any] | None = None,
+              before: Config | None = None, limit: int | None = None) -> AsyncIterator[CheckpointTuple]:
+        return self._bridge.iterate_on(self._list(config, filter, before, limit))
+
+    async def _list(self, config: Config | None, filter_: dict[str, Any] | None, before: Config | None,
+                    limit: int | None) -> AsyncIterator[CheckpointTuple]:
         records = self._find(config)
         configurable = (config or {}).get("configurable", {})
         before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         if (only := configurable.get("checkpoint_id")) is not None:
             is_listed = limit != 0 and (before_id is None or only < before_id)
             found = await self.aget_tuple(config) if is_listed else None
-            if found is not None and has_members(found.metadata, filter or {}):
+            if found is not None and has_members(found.metadata, filter_ or {}):
                 yield found
             return
-        async for stored in records.list(configurable.get("checkpoint_ns"), before_id, filter, limit):
+        async for stored in records.list(configurable.get("checkpoint_ns"), before_id, filter_, limit):
             yield await self._tuple(records, configurable["thread_id"], stored)
 
+    @on_loop
     async def aget_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
@@ -96,6 +102,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     # --- Writing -------------------------------------------------------------
 
+    @on_loop
     async def aput(self, config: Config, checkpoint: Any, metadata: Any,
                    new_versions: Mapping[str, Any]) -> dict[str, Any]:
         configurable = config["configurable"]
@@ -112,6 +119,7 @@ class Saver(BaseCheckpointSaver[str]):
             checkpoint["channel_values"], list(new_versions), self.serde)
         return config_of(configurable["thread_id"], ns, checkpoint["id"])
 
+    @on_loop
     async def aput_writes(self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str,
                           task_path: str = "") -> None:
         configurable = config["configurable"]
@@ -154,7 +162,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     def list(self, config: Config | None, *, filter: dict[str, Any] | None = None,
              before: Config | None = None, limit: int | None = None) -> Iterator[CheckpointTuple]:
-        return self._bridge.iterate(self.alist(config, filter=filter, before=before, limit=limit))
+        return self._bridge.iterate(self._list(config, filter, before, limit))
 
     def get_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
         return self._bridge.call(self.aget_delta_channel_history(config=config, channels=channels))

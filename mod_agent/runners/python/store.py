@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, SearchItem, SearchOp
 
 from . import jsontext
-from .bridge import Bridge
+from .bridge import Bridge, on_loop
 from .output import Output
 from .store_ops import PAGE, to_op
 
@@ -48,6 +48,7 @@ class Store(BaseStore):
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         return self._bridge.call(self.abatch(ops))
 
+    @on_loop
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
         output = self._find()
         wanted = list(ops)
