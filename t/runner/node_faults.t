@@ -460,6 +460,15 @@ for my $name ('close 3', 'close 4', 'replace 3') {
     is $runner->finish >> 8, 2, "pipes: a node that does `$name` ends the process";
     like $runner->log_text, qr/^descriptor ${\ substr $name, -1} is closed: the process ends$/m, "pipes: the log says so after `$name`";
 }
+for my $case ([ 'standard output', 'close 1' ], [ 'standard error', 'close 2' ], [ undef, 'close 1 and 2' ]) {
+    my ($stream, $name) = @{$case};
+    $runner = runner(act => './graphs.mjs:act');
+    @lines = map { (act($_))[-1] } $name, 'print';
+    is_deeply [ map { $_->{status} } @lines ], [ ('success') x 2 ], "log: a node that does `$name` stops no run";
+    next if !defined $stream;
+    $runner->wait_for_io while $runner->log_text !~ /cannot be written/;
+    like $runner->log_text, qr/^run $lines[0]{run_id}: $stream cannot be written: .*EBADF/m, "log: a line says that after `$name`, with the run";
+}
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
 $runner = runner(act => './graphs.mjs:act', arguments => [ '--slots', '1' ]);

@@ -69,10 +69,19 @@ function allowListeners() {
     };
 }
 
+// A stream that the application has closed fails at each write: without a listener that were an
+// error that nothing handles, whose line in the log fails in turn, and so on. The other one has a line.
+function survive(stream, name, other) {
+    stream.on('error', () => {});
+    stream.once('error', (error) => other.write(`${name} cannot be written: ${error.message}\n`));
+}
+
 // Standard output and error get the prefix from now on.
 export function installLog() {
     wrap(process.stdout);
     wrap(process.stderr);
+    survive(process.stdout, 'standard output', process.stderr);
+    survive(process.stderr, 'standard error', process.stdout);
     allowListeners();
 }
 
