@@ -17,7 +17,7 @@ local $ENV{TMPDIR} = my $temporary = tempdir(CLEANUP => 1);
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop leaves factory messages));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop leaves factory messages keeps remembers));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
@@ -91,6 +91,10 @@ is scalar(grep { $_->{op} eq 'blob.get' } $runner->requests_of($lines[-1]{run_id
 is_deeply [ map { defined $_->{ack} } lines_of('put', @lines) ], [ (1) x 4 ], 'durability: with sync each checkpoint waits for its commit';
 is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [ (qw(first second)) x 3 ],
     'thread: a third run has the state of both';
+
+$thread = new_uuid();
+my @counts = map { last_checkpoint($runner->run(graph_id => 'remembers', input => {}, $runner->next_run($thread)))->{values}{answer} } 1 .. 3;
+is_deeply \@counts, [ 1, 2, 3 ], 'thread: a subgraph with `checkpointer: true` that is served by itself too keeps its state';
 
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
     stream_modes => [qw(values messages messages-tuple events)]);

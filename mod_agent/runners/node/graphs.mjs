@@ -166,10 +166,12 @@ export class Graph {
         return this.definition.description ?? null;
     }
 
-    // The graph with the saver and the store of this process, and the library's copy.
+    // The graph with the saver and the store of this process, and the library's copy. The
+    // application's own object remains as it is: it may be a node of another graph.
     async #equip(exported) {
-        const graph = compiled(exported);
-        const copy = await this.#library.of((library) => graph instanceof baseOf(library));
+        const found = compiled(exported);
+        const copy = await this.#library.of((library) => found instanceof baseOf(library));
+        const graph = Object.assign(found.withConfig({}), found);
         graph.checkpointer = copy.saver;
         graph.store = copy.store;
         return { graph, library: copy };

@@ -19,13 +19,19 @@ const begun = new Map();
 
 // A graph whose run waits for the suite, then shows the checkpoints that it has put.
 export const thread = nodeGraph('wait', (state) => state);
+// The copy that the runner serves, which has the checkpointer.
+export let served;
+thread.withConfig = (config) => {
+    served = Object.getPrototypeOf(thread).withConfig.call(thread, config);
+    return served;
+};
 thread.stream = async function* stream(_input, { configurable }) {
     let release;
     const released = new Promise((resolve) => {
         release = resolve;
     });
     // enter: calls a function as the code of this run does.
-    const held = { saver: thread.checkpointer, enter: AsyncLocalStorage.snapshot(), release, shown: new Map() };
+    const held = { saver: this.checkpointer, enter: AsyncLocalStorage.snapshot(), release, shown: new Map() };
     begun.get(configurable.thread_id)(held);
     await released;
     for (const payload of held.shown.values()) {

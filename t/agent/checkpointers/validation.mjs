@@ -7,7 +7,7 @@ import { ASYMMETRIC_MATCHERS_OBJECT, JestAsymmetricMatchers, JestChaiExpect, Jes
 import * as vitest from '@vitest/runner';
 import { BaseCheckpointSaver, MemorySaver } from '@langchain/langgraph';
 import { validate } from '@langchain/langgraph-checkpoint-validation';
-import { nodeGraph, thread, Threads } from './held.mjs';
+import { nodeGraph, served, thread, Threads } from './held.mjs';
 
 export { thread };
 
@@ -89,7 +89,7 @@ class Saver extends BaseCheckpointSaver {
     }
 
     getNextVersion(current) {
-        return thread.checkpointer.getNextVersion(current);
+        return served.checkpointer.getNextVersion(current);
     }
 }
 
