@@ -17,7 +17,7 @@ local $ENV{TMPDIR} = my $temporary = tempdir(CLEANUP => 1);
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop leaves factory messages keeps remembers));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop leaves factory messages keeps remembers leaves_calls));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
@@ -258,6 +258,9 @@ for my $name (qw(common typed)) {
 @lines = $runner->run(graph_id => 'act', input => { answer => 'store' });
 is_deeply last_checkpoint(@lines)->{values}{answer}, { item => { name => 'red' }, found => 1, names => [ [qw(users a)] ] },
     'store: items are put, read, searched and listed';
+@lines = $runner->run(graph_id => 'leaves_calls', input => {});
+is end_of(@lines), 'success', 'context: a graph that code outside of the calls of its run invokes has its checkpoints and its store';
+is last_checkpoint(@lines)->{values}{answer}, 'blue', 'context: its result comes back';
 is last_checkpoint($runner->run(graph_id => 'agent', input => { messages => [ { role => 'user', content => 'add 2 3' } ] }))
     ->{values}{messages}[-1]{content}, 'sum: 5', 'createAgent: an agent with a tool runs';
 

@@ -7,6 +7,7 @@ import { currentRun, log } from './log.mjs';
 import { Output } from './output.mjs';
 import { mayExecute, turn } from './pace.mjs';
 import { Records } from './records.mjs';
+import { executing } from './saver.mjs';
 
 // After a cancel, for nodes that do not watch their signal.
 const CANCEL_MS = 3000;
@@ -71,7 +72,9 @@ export class Job {
     // Executes it, up to its `end`.
     execute() {
         return currentRun.run(this, async () => {
+            executing.add(this);
             const result = await Promise.race([this.#finish(), this.#giveUp()]);
+            executing.delete(this);
             this.records?.close(result.status === 'success');
             restoreDirectory(this.runId, this.message.graph_id);
             await this.#end(result);

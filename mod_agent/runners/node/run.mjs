@@ -108,6 +108,7 @@ export class Run extends Job {
         }
         const options = {
             configurable: { ...this.configurable(), ...strictness(this.message, this.library) },
+            store: this.library.store.of(this),
             metadata: this.metadata(),
             tags: config.tags ?? undefined,
             recursionLimit: config.recursion_limit ?? undefined,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's store, over requests of the run in whose asynchronous calls it is used.
+// The library's store, over requests of the run in whose asynchronous calls it is used, or, where
+// code has left these, as with a queue of its own, of the run that was given the object.
 import { RunnerError } from './errors.mjs';
 import { currentRun } from './log.mjs';
 import { PAGE, toOp } from './store_ops.mjs';
@@ -100,8 +101,17 @@ async function ownError(error, library) {
 // A store for one build of the library.
 export function makeStore(library) {
     class Store extends library.BaseStore {
+        constructor(run) {
+            super();
+            this.run = run;
+        }
+
+        of(run) {
+            return new Store(run);
+        }
+
         async batch(operations) {
-            const run = currentRun.getStore();
+            const run = currentRun.getStore() ?? this.run;
             if (!run) {
                 throw new RunnerError('RuntimeError', 'the store can be used by a run only');
             }
