@@ -44,7 +44,7 @@ sub answer {
 
 in_all_versions(sub {
     my ($version) = ($_[1]);
-    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes notes_on_own_loop careless)], store => \&answer);
+    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes notes_on_own_loop notes_elsewhere careless)], store => \&answer);
     @ops = ();
     my @lines = $runner->run(graph_id => 'notes', input => { n => 3, steps => [] });
     is $lines[-1]{status}, 'success', 'store: a run uses it';
@@ -63,6 +63,10 @@ in_all_versions(sub {
     is_deeply +(lines_of('checkpoint', @own_loop))[-1]{values}{steps},
         [ { value => { n => 4 }, found => [qw(last second)], names => [ [ 'notes', 'shared' ] ] } ],
         'store: the async form in a thread, on a loop of the thread';
+
+    my @elsewhere = $runner->run(graph_id => 'notes_elsewhere', input => { n => 5, steps => [] });
+    is_deeply +(lines_of('checkpoint', @elsewhere))[-1]{values}{steps}, [ { n => 5 } ],
+        'store: a thread without the context of the run uses the store that the run was given';
 
     @ops = ();
     my @wrong = $runner->run(graph_id => 'careless', input => { n => 0, steps => [] });

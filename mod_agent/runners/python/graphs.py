@@ -5,6 +5,7 @@ A graph's own checkpointer and store are replaced by the server's.
 """
 
 import contextlib
+import copy
 import hashlib
 import importlib
 import importlib.util
@@ -92,7 +93,7 @@ class Graph:
         if isinstance(exported, StateGraph):
             exported = exported.compile()
         if isinstance(exported, Pregel):
-            self._compiled = self._equip(exported)
+            self._compiled = self._equip(exported, store)
         elif callable(exported):
             self._make = exported
         else:
@@ -102,7 +103,7 @@ class Graph:
     def is_factory(self) -> bool:
         return self._make is not None
 
-    def _equip(self, graph: Any) -> Any:
+    def _equip(self, graph: Any, store: Any) -> Any:
         from langgraph.graph import StateGraph
         from langgraph.pregel import Pregel
 
@@ -110,25 +111,28 @@ class Graph:
             graph = graph.compile()
         if not isinstance(graph, Pregel):
             raise RunnerError("TypeError", f"{self.name} made a {type(graph).__name__}, not a graph")
-        return graph.copy({"checkpointer": self._saver, "store": self._store})
+        return graph.copy({"checkpointer": self._saver, "store": store})
 
     @contextlib.asynccontextmanager
     async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
         """The graph, for as long as the block lasts."""
+        store = self._store.of(log.current_run.get())
         if self._make is None:
-            yield self._compiled
+            graph = copy.copy(self._compiled)
+            graph.store = store
+            yield graph
             return
         # Watched at start-up only, where it delays other graphs: a timer thread for each run would be too expensive.
         with log.watch(f"the factory of graph {self.name}") if access == DESCRIBE else contextlib.nullcontext():
-            made = self._make(**factory_arguments(self._make, access, config, context, self._store))
+            made = self._make(**factory_arguments(self._make, access, config, context, store))
         if hasattr(made, "__aenter__"):
             async with made as graph:
-                yield self._equip(graph)
+                yield self._equip(graph, store)
         elif hasattr(made, "__enter__") and not hasattr(made, "astream"):
             with made as graph:
-                yield self._equip(graph)
+                yield self._equip(graph, store)
         else:
-            yield self._equip(await made if inspect.isawaitable(made) else made)
+            yield self._equip(await made if inspect.isawaitable(made) else made, store)
 
 
 class NoGraph(Graph):

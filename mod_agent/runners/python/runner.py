@@ -60,8 +60,9 @@ class Runner:
         return job.records
 
     @staticmethod
-    def find_output() -> Output:
-        job: Job | None = log.current_run.get()
+    def find_output(own: Job | None) -> Output:
+        """The output of the current run; outside of its context, of the run that was given the store."""
+        job: Job | None = log.current_run.get() or own
         if job is None:
             raise RuntimeError("the store can be used by a run only, in its own tasks and threads")
         return job.output

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deployment's store: LangGraph's interface on the request `store`.
 
-It has no state of its own; each batch is a request of the run whose code makes it.
+Each batch is a request of the run whose code makes it, or, where the code has lost that run's
+context, as in a ThreadPoolExecutor of its own, of the run that was given the object.
 Blocking methods wait for the loop; on the loop itself they are refused.
 """
 
@@ -41,16 +42,20 @@ def result_of(op: Any, form: Any) -> Any:
 class Store(BaseStore):
     supports_ttl = True
 
-    def __init__(self, find: Callable[[], Output], bridge: Bridge) -> None:
+    def __init__(self, find: Callable[[Any], Output], bridge: Bridge, run: Any = None) -> None:
         self._find = find
         self._bridge = bridge
+        self._run = run
+
+    def of(self, run: Any) -> Store:
+        return Store(self._find, self._bridge, run)
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         return self._bridge.call(self.abatch(ops))
 
     @on_loop
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        output = self._find()
+        output = self._find(self._run)
         wanted = list(ops)
         results: list[Any] = []
         for group in groups(wanted):
