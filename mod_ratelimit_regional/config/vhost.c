@@ -9,6 +9,7 @@
 
 #include "../private.h"
 #include "config.h"
+#include "vhost_check.h"
 
 /* Rows without a rule; no rule's name contains *. */
 #define NEW_ROW_NAME     "*new"
@@ -27,71 +28,6 @@ static const char *name_rule_row(const char *region, const rlr_rule_t *rule,
 {
     return apr_pstrcat(pool, region, "/", rule->name, "/",
                        rlr_keys[rule->key].word, NULL);
-}
-
-/* ---- Checks that need the whole configuration ---- */
-
-/* The regions of all rules, for messages. */
-static const char *list_regions(const rlr_global_t *global, apr_pool_t *pool)
-{
-    const apr_array_header_t *regions = rlr_config_regions(global, pool);
-
-    return regions->nelts == 0 ? "there is no RateLimitRule"
-                               : apr_array_pstrcat(pool, regions, ' ');
-}
-
-static const char *check_region(const rlr_config_t *config, apr_pool_t *pool)
-{
-    if (config->region == NULL
-        || rlr_config_has_region(config->global, config->region)) {
-        return NULL;
-    }
-    return apr_psprintf(pool,
-                        "%s: RateLimitRegion: expected a region that a "
-                        "RateLimitRule has a limit for (%s), got '%s'",
-                        config->region_where,
-                        list_regions(config->global, pool), config->region);
-}
-
-static const char *check_rule_engines(const rlr_config_t *config,
-                                      apr_pool_t *pool)
-{
-    /* Bounded: returns at the first error. */
-    for (int i = 0; i < config->rule_engines->nelts; i++) {
-        const rlr_rule_engine_t *entry = &APR_ARRAY_IDX(config->rule_engines, i,
-                                                        rlr_rule_engine_t);
-
-        if (rlr_config_find_rule(config->global, entry->rule) == NULL) {
-            return apr_psprintf(pool,
-                                "%s: RateLimitEngine: expected the name of a "
-                                "RateLimitRule, got '%s'",
-                                entry->where, entry->rule);
-        }
-    }
-    return NULL;
-}
-
-static const char *check_overrides(const rlr_global_t *global, apr_pool_t *pool)
-{
-    /* Bounded: returns at the first error. */
-    for (int i = 0; i < global->overrides->nelts; i++) {
-        const rlr_override_t *entry = &APR_ARRAY_IDX(global->overrides, i,
-                                                     rlr_override_t);
-        const rlr_rule_t *rule;
-
-        if (entry->rule == NULL) {
-            continue;
-        }
-        rule = rlr_config_find_rule(global, entry->rule);
-        if (rule == NULL || rlr_keys[rule->key].header == NULL) {
-            return apr_psprintf(pool,
-                                "%s: RateLimitOverride: expected the name of a "
-                                "RateLimitRule with %s, or *, got '%s'",
-                                entry->where, rlr_key_list(true, pool),
-                                entry->rule);
-        }
-    }
-    return NULL;
 }
 
 /* Checked here, and not when the table is created: that would stop a running
@@ -325,10 +261,10 @@ static const char *build_server(server_rec *server,
                                 const server_rec *main_server, apr_pool_t *pool)
 {
     rlr_config_t *config = own_config(server, main_server, pool);
-    const char *problem = check_region(config, pool);
+    const char *problem = rlr_vhost_check_region(config, pool);
 
     if (problem == NULL) {
-        problem = check_rule_engines(config, pool);
+        problem = rlr_vhost_check_engines(config, pool);
     }
     if (problem == NULL && config->region != NULL
         && rlr_config_server_engine(config) != RLR_ENGINE_OFF) {
@@ -340,7 +276,7 @@ static const char *build_server(server_rec *server,
 const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool)
 {
     const rlr_config_t *config = rlr_config_get(main_server);
-    const char *problem = check_overrides(config->global, pool);
+    const char *problem = rlr_vhost_check_overrides(config->global, pool);
     bool has_region = config->global->rules->nelts == 0
         || rlr_config_server_engine(config) == RLR_ENGINE_OFF;
 
@@ -353,7 +289,7 @@ const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool)
         problem = apr_psprintf(pool,
                                "RateLimitRegion: expected one of %s, or "
                                "RateLimitEngine Off, got none",
-                               list_regions(config->global, pool));
+                               rlr_vhost_check_regions(config->global, pool));
     }
     if (problem == NULL) {
         problem = rlr_config_check_store(config->global, pool);
