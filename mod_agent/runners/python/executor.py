@@ -35,7 +35,7 @@ class Owner:
         self.waiting: deque[Item] = deque()
         # Threads that execute.
         self.busy = 0
-        # Threads that have returned; as many at the last report at which others waited.
+        # Functions that have returned; their number at the last report at which others waited.
         self.returned = 0
         self.reported: int | None = None
         self.has_ended = job is not None and job.has_ended
