@@ -23,10 +23,11 @@ void ctl_command_end_adopted(void);
 int ctl_command_signal(void);
 
 /*
- * All look for argv[0] in PATH, unless it has a slash; argv ends with NULL.
- * The program has no descriptor of this process, and control characters in what
- * is printed of it are replaced. When it has ended, all processes that it has
- * left are killed, and this process must have no other children.
+ * ctl_command_run(), ctl_command_run_in() and ctl_command_read() look for
+ * argv[0] in PATH, unless it has a slash; argv ends with NULL. The program has
+ * no descriptor of this process, and control characters in its printed output
+ * are replaced. When it has ended, all processes that it has left are killed,
+ * and this process must have no other children.
  */
 
 /* Limits the memory of each program that is started from now on, and of each of
@@ -34,8 +35,9 @@ int ctl_command_signal(void);
  * Under sanitizers it has no effect. */
 void ctl_command_limit_memory(apr_int64_t bytes);
 
-/* Creates the log of the next two, without which they print the output. Returns
- * false if it cannot be created; errno says why. */
+/* Creates the log of ctl_command_run() and ctl_command_run_in(), without which
+ * they print the output. Returns false if it cannot be created; errno says
+ * why. */
 bool ctl_command_open_log(const char *path);
 
 /* Executes a program, and writes both its outputs to the log; prints them to
@@ -43,7 +45,7 @@ bool ctl_command_open_log(const char *path);
  * if it could not be started or was killed. */
 int ctl_command_run(const char *const *argv);
 
-/* The same, with another working directory; argv[0] is searched in PATH. */
+/* The same, in another working directory. */
 int ctl_command_run_in(const char *directory, const char *const *argv);
 
 /*

@@ -20,17 +20,20 @@ typedef struct ctl_column_t {
     const char *member;
 } ctl_column_t;
 
-/* Columns: a text or a list of texts; a time to the second; the state of what
- * has closed_at, used_at, revoked_at or expires_at, for which member is the
- * word when none of them has come. */
+/* Columns. A text, or a list of texts. */
 const char *ctl_record_text(json_object *record, const char *member,
                             apr_pool_t *pool);
+
+/* A time to the second. */
 const char *ctl_record_time(json_object *record, const char *member,
                             apr_pool_t *pool);
 
-/* The same to the hour, of a time that is known no better: 2026-11-28T07Z. */
+/* A time that is recorded to the hour: 2026-11-28T07Z. */
 const char *ctl_record_hour(json_object *record, const char *member,
                             apr_pool_t *pool);
+
+/* The state of a record: closed, used, revoked or expired, as its times say;
+ * else member. */
 const char *ctl_record_state(json_object *record, const char *member,
                              apr_pool_t *pool);
 

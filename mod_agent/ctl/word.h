@@ -11,10 +11,10 @@
 bool ctl_word_is(json_object *value);
 
 /*
- * Returns line with the words of a list, or the one word that value is, each
- * after separator, the first without one; in the build's pool. NULL, after a
- * warning that names the member path and the directive, if one is not a word,
- * or if they are too long for a line.
+ * Returns the words of a list, or the one word that value is, with separator
+ * between them, in the build's pool. NULL, after a warning that names the
+ * member path and the directive, if one is not a word, or if they are too long
+ * for a line.
  */
 const char *ctl_word_join(const ctl_build_t *build, json_object *value,
                           const char *path, const char *directive,
