@@ -14,8 +14,8 @@ typedef struct ctl_build_t {
     /* As given; NULL or false: not given. */
     const char *user;
     const char *python;
-    /* As given; of an application in JavaScript, when it was chosen, its path.
-     */
+    /* As given; for an application in JavaScript replaced by the path of the
+     * chosen program. */
     const char *node;
     bool ignores_auth;
     bool prints_schemas;

@@ -14,7 +14,8 @@
 #include "output.h"
 #include "python.h"
 
-/* Of one schema in the summary; the names are the application's. */
+/* How many names of one schema the summary has, and how many bytes of each:
+ * they are the application's. */
 #define SUMMARY_NAMES 12
 #define SUMMARY_BYTES 40
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines for httpd.conf that webhooks of langgraph.json stands for. */
+/* The lines for httpd.conf that follow from webhooks in langgraph.json. */
 #ifndef AGENT_CTL_WEBHOOK_H
 #define AGENT_CTL_WEBHOOK_H
 
