@@ -19,10 +19,6 @@
 #define SHORT_WAIT     apr_time_from_msec(2)
 /* A batch of this size is due at once; lines are added until it is sent. */
 #define ENOUGH_BYTES ((apr_size_t)64 * 1024)
-/* The smallest limit of the cost of a shared batch: 63 short lines. Runs with
- * costly lines have dedicated batches, and a slow commit takes its time however
- * little is saved. */
-#define MIN_COST ((apr_size_t)512 * 1024)
 
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context)
@@ -225,7 +221,7 @@ bool agent_batch_has_room(const agent_batch_queue_t *queue,
                                           : AGENT_BATCH_MAX_BYTES;
     apr_size_t cost = agent_batch_size_limit(&queue->batch_size);
 
-    cost = AGENT_MAX(cost, MIN_COST);
+    cost = AGENT_MAX(cost, AGENT_BATCH_SIZE_SHARED_MIN);
     return !batch->is_sealed
         && batch->items->nelts + lines <= AGENT_BATCH_MAX_ITEMS
         && agent_buffer_length(&batch->text) + bytes <= most

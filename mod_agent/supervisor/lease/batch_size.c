@@ -7,7 +7,8 @@
 /* Time for which a run leaves the shared batches. */
 #define DEDICATED_TIME apr_time_from_sec(5)
 /* A shared batch that took longer delays others; the part of that time for
- * which a run is the reason. */
+ * which a run or deployment is the reason. The limit of the next batch depends
+ * on AGENT_BATCH_SIZE_TARGET alone. */
 #define SLOW_BATCH apr_time_from_msec(200)
 #define SLOW_PART  apr_time_from_msec(50)
 /* Output is cheap again when it took less than can be told from a busy machine,

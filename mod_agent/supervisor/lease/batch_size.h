@@ -21,10 +21,13 @@
 #define AGENT_BATCH_SIZE_LINE ((apr_size_t)8 * 1024)
 /* Limits of a cost: the first one, of output that was not measured yet; the
  * least without a failure, since a commit takes a while however little is
- * saved; the largest one. */
-#define AGENT_BATCH_SIZE_FIRST ((apr_size_t)128 * 1024)
-#define AGENT_BATCH_SIZE_MIN   ((apr_size_t)64 * 1024)
-#define AGENT_BATCH_SIZE_MAX   ((apr_size_t)8 * 1024 * 1024)
+ * saved; the largest one. A shared batch takes AGENT_BATCH_SIZE_SHARED_MIN, 63
+ * short lines, whatever was measured: runs with costly lines have dedicated
+ * batches. */
+#define AGENT_BATCH_SIZE_FIRST      ((apr_size_t)128 * 1024)
+#define AGENT_BATCH_SIZE_MIN        ((apr_size_t)64 * 1024)
+#define AGENT_BATCH_SIZE_MAX        ((apr_size_t)8 * 1024 * 1024)
+#define AGENT_BATCH_SIZE_SHARED_MIN ((apr_size_t)512 * 1024)
 
 typedef struct agent_batch_size_t {
     /* The cost of the next statement; 0: nothing was measured yet. */
