@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /*
  * The layout of a ledger in shared memory. Private to group/. It has no
  * pointers; each part is 64-byte aligned:
  *
- *    fixed       header.h, id, secret, what is counted and logged, the slots of
+ *    fixed       header.h, id, secret, statistics, times of log lines, slots of
  *                waiting threads
  *    partitions  per partition a robust mutex and the membership
  *    stripes     256 robust mutexes of leases, and the lease in use with each
- *    tags        per set 8 x u64, one cache line: 59 bits of the key's hash,
- * and its partition in the lowest four; 0 = free leases      per set 8 x 224
- * bytes
+ *    tags        per set 8 x u64, one cache line: 59 bits of the key's hash, and
+ *                its partition in the lowest four; 0 = free
+ *    leases      per set 8 x 224 bytes
  *
  * A key's stripe and its sets, which are all of this stripe, follow from a
  * keyed hash: no client can choose keys that share sets. The leases of all
  * partitions are together: an address may hold a sixteenth of the table, and no
  * client fills with this the leases of one partition.
  */
+/* clang-format on */
 #ifndef RLR_LEDGER_LAYOUT_H
 #define RLR_LEDGER_LAYOUT_H
 
@@ -61,6 +63,7 @@ struct rlr_ledger_memory_t {
 _Static_assert(sizeof(rlr_stripe_t) == 64, "a lock is one line");
 _Static_assert(sizeof(struct rlr_lease_tags_t) == 64,
                "a set's tags are one line");
+_Static_assert(sizeof(rlr_lease_t) == 224, "the size of the picture above");
 
 static inline rlr_partition_t *rlr_ledger_partition(const rlr_ledger_t *ledger,
                                                     uint32_t i)
