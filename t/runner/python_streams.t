@@ -101,6 +101,13 @@ in_all_versions(sub {
     my ($child) = grep { defined $_->{ns} } lines_of('checkpoint', @lines);
     is_deeply [ map { $_->{data}{event} } grep { $_->{event} eq "lifecycle|$child->{ns}" } lines_of('event', @lines) ],
         [qw(started completed)], 'lifecycle: the begin and the end of a subgraph';
+    my %ends = (asks_inside => ['started|', 'interrupted|'], fails_inside => [ 'started|', 'failed|nothing to find' ],
+        calls_twice => [ ('started|') x 2, ('completed|') x 2 ]);
+    for my $graph (sort keys %ends) {
+        my @told = map { $_->{data} } grep { $_->{event} =~ /\Alifecycle/ } lines_of('event', $stream->($graph, { n => 1, steps => [] }, 'lifecycle'));
+        is_deeply [ map { "$_->{event}|" . ($_->{error} // '') } @told ], $ends{$graph}, "lifecycle: the subgraphs of $graph begin and end";
+        is_deeply [ map { scalar @{ $_->{namespace} } } @told ], [ 1, $graph eq 'calls_twice' ? (2, 1, 2) : 1 ], "lifecycle: those of $graph have their namespaces";
+    }
     ok +(grep { $_ eq "values|$child->{ns}" } $names->(@lines)), 'values: those of a subgraph have its name';
     is_deeply [ $names->($stream->('counter', { n => 1, steps => [] })) ], [], 'no mode: no events';
 

@@ -54,8 +54,8 @@ class Stream:
         self._has_values = False
         # The values of the last checkpoint of the root that was sent, and its id.
         self._shown: tuple[str, Mapping[str, Any]] | None = None
-        # Namespaces of the subgraphs that have started and not ended.
-        self._subgraphs: set[str] = set()
+        # Namespaces of the subgraphs that have started and not ended, in that order.
+        self._subgraphs: dict[str, None] = {}
 
     def emit(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
         data = [("data", text)] if text is not None else []
@@ -75,7 +75,7 @@ class Stream:
     def take(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
         """One item of the library. Checkpoints are taken by take_checkpoint()."""
         if mode == "tasks":
-            self._end_subgraph(ns, data)
+            self._end_subgraphs(ns, data)
             if "result" in data:
                 name = "|".join((*ns, f"{data['name']}:{data['id']}"))
                 self._send_messages(self._messages.end_task(name, data.get("error") is not None))
@@ -204,19 +204,20 @@ class Stream:
         for depth in range(1, len(ns) + 1):
             name = "|".join(ns[:depth])
             if name not in self._subgraphs:
-                self._subgraphs.add(name)
+                self._subgraphs[name] = None
                 self._lifecycle(name, {"event": "started", "namespace": list(ns[:depth])})
 
-    def _end_subgraph(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
-        inner = (*ns, f"{data['name']}:{data['id']}")
-        name = "|".join(inner)
-        if "result" not in data or name not in self._subgraphs:
+    def _end_subgraphs(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
+        """Those of a task that has ended; of several graphs that it calls the namespaces are numbered below its own."""
+        if "result" not in data or not self._subgraphs:
             return
-        self._subgraphs.discard(name)
+        task = "|".join((*ns, f"{data['name']}:{data['id']}"))
         error = data.get("error")
         word = "failed" if error is not None else "interrupted" if data.get("interrupts") else "completed"
-        self._lifecycle(name, {"event": word, "namespace": list(inner)} | (
-            {"error": message_of(error)} if error is not None else {}))
+        for name in [name for name in self._subgraphs if name == task or name.startswith(f"{task}|")]:
+            del self._subgraphs[name]
+            self._lifecycle(name, {"event": word, "namespace": name.split("|")} | (
+                {"error": message_of(error)} if error is not None else {}))
 
     def _lifecycle(self, name: str, form: dict[str, Any]) -> None:
         self.emit("lifecycle|" + name, jsontext.dumps(form))
