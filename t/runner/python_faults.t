@@ -79,6 +79,16 @@ in_all_versions(sub {
     is $error->(fault($runner, 'exit in thread')), 'error SystemExit', 'exit() in a thread: it ends the run alone';
     is $error->(fault($runner, 'cancelled')), 'error NodeCancelledError', 'error: a node that cancels itself'
         if $version eq 'newest';
+    ($start) = $waiting->();
+    my $all = $runner->start_of('faulty', input => { do => 'cancel all' });
+    my %ends;
+    $runner->send($all);
+    $runner->lines_until(sub { $ends{ $_[0]{run_id} } = $_[0]{error} if $_[0]{type} eq 'end'; return keys %ends == 2 });
+    is_deeply [ map { $ends{ $_->{run_id} } } $start, $all ], [ ({ error => 'CancelledError',
+        message => 'code of the application has cancelled tasks of the run, or all tasks of the process' }) x 2 ],
+        'error: a node that cancels all tasks ends the other runs with the reason';
+    like $runner->log_text, qr/^run $all->{run_id}: code of this run cancels the tasks of run $start->{run_id}$/m,
+        'error: the log has the run that cancels the tasks of others';
     is $error->($runner->run(graph_id => 'broken', input => {})), 'error RuntimeError', 'error: a graph that was not loaded';
     my @long = fault($runner, 'long name');
     is $long[-1]{error}{error}, 'Long' x 50, 'error: a long name is cut';

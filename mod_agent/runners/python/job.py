@@ -2,7 +2,8 @@
 """The common part of a run and a call: their configuration, their end."""
 
 import asyncio
-from typing import Any, Mapping
+from contextvars import Context
+from typing import Any, Coroutine, Mapping
 
 from . import directory, jsontext, log
 from .blobs import Blobs
@@ -22,6 +23,24 @@ CONTEXT_MEMBERS_MAX = 256
 RESERVED = "__"
 # Those in which a graph finds the authenticated user: the server sets them, and none comes from a context.
 IDENTITY = "langgraph_auth_"
+
+
+# The message of a CancelledError that the server has not asked for.
+CANCELLED = "code of the application has cancelled tasks of the run, or all tasks of the process"
+
+
+class JobTask(asyncio.Task[None]):
+    """The task of a job; the log says which other run has cancelled it, as code does that cancels all tasks of the loop."""
+
+    def __init__(self, job: "Job", coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        self._job = job
+        super().__init__(coroutine, loop=loop, context=context)
+
+    def cancel(self, msg: Any = None) -> bool:
+        other = log.current_run.get()
+        if other is not None and other is not self._job:
+            log.write(f"code of this run cancels the tasks of run {self._job.run_id}")
+        return super().cancel(msg)
 
 
 class Job:
@@ -88,12 +107,17 @@ class Job:
             config["recursion_limit"] = given["recursion_limit"]
         return config
 
+    @staticmethod
+    def describe(error: BaseException) -> dict[str, str]:
+        is_unasked = isinstance(error, asyncio.CancelledError) and not error.args
+        return describe_error(error) | ({"message": CANCELLED} if is_unasked else {})
+
     async def end(self, status: str, error: BaseException | None, extra: list[tuple[str, bytes]] | None = None) -> None:
         self.is_ending = True
         directory.restore(self.run_id, self.message["graph_id"])
         shown = b"null"
         if error is not None and status == "error":
-            shown = jsontext.dumps(describe_error(error))
+            shown = jsontext.dumps(self.describe(error))
         log.end_run(self)
         try:
             await self.output.end([("status", jsontext.dumps(status)), ("error", shown), *(extra or [])])

@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Mapping
 from . import graphs, log
 from .cache import Cache
 from .checkpoints import check_format, configurable_of
-from .errors import describe_error, is_drained
+from .errors import is_drained
 from .held import Held
 from .job import Job, payload_of, to_command
 from .output import Output
@@ -80,7 +80,7 @@ class Run(Job):
             status, error = ("error", error or caught) if status == "success" else (status, error)
         if status == "error" and error is not None:
             log.write_traceback(error)
-            self._stream.send_error(describe_error(error))
+            self._stream.send_error(self.describe(error))
         await self.end(status, error)
 
     def _status_of(self, error: BaseException) -> str:

@@ -13,7 +13,7 @@ from .cache import Cache
 from .call import Call
 from .errors import RunnerError
 from .executor import Executor
-from .job import Job
+from .job import Job, JobTask
 from .load import load_graphs
 from .output import Output
 from .records import Records
@@ -141,7 +141,7 @@ class Runner:
         self._runs[job.run_id] = job
         context = copy_context()
         context.run(log.current_run.set, job)
-        job.task = self._loop.create_task(self._execute(job), context=context)
+        job.task = JobTask(job, self._execute(job), self._loop, context)
 
     async def _execute(self, job: Run | Call) -> None:
         try:
