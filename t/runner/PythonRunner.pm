@@ -40,14 +40,15 @@ sub in_all_versions {
     return;
 }
 
-# new(version => '1.0', directory => folder, graphs => [names], slots => N, memory => bytes, and what
+# new(version => '1.0', directory => folder, graphs => [names], paths => {name => path} in place of
+# those of langgraph.json, slots => N, memory => bytes, and what
 # ApplicationTest has: records, store)
 sub new {
     my ($class, %args) = @_;
     my $directory = delete $args{directory} // application();
     my $python = python(delete $args{version});
     my ($memory, $slots) = delete @args{qw(memory slots)};
-    my %paths = %{ $json->decode(slurp("$directory/langgraph.json"))->{graphs} };
+    my %paths = %{ delete $args{paths} // $json->decode(slurp("$directory/langgraph.json"))->{graphs} };
     %paths = map { $_ => $paths{$_} } @{ delete $args{graphs} } if $args{graphs};
     return $class->SUPER::new(directory => $directory, graphs => \%paths,
         # As RLIMIT_DATA of the spawner.

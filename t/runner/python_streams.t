@@ -88,6 +88,11 @@ in_all_versions(sub {
         [qw(add_one double)], 'tasks: an event at the start of each';
     is_deeply [ events_of('custom', @lines) ], [ { doubles => 2 } ], 'custom: what the node writes';
 
+    @lines = $stream->('breaks_off', $human, 'messages');
+    is $lines[-1]{error}{message}, 'broken off', 'messages: the node of a message fails';
+    is_deeply [ grep { m{messages/} } $names->(@lines) ], [qw(messages/metadata messages/partial)],
+        'messages: one of a task that fails is not complete';
+
     # --- Events, subgraphs ---------------------------------------------------------
 
     @lines = $stream->('chat', $human, qw(events values));
