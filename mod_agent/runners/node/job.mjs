@@ -73,8 +73,7 @@ export class Job {
     execute() {
         return currentRun.run(this, async () => {
             executing.add(this);
-            const result = await Promise.race([this.#finish(), this.#giveUp()]);
-            executing.delete(this);
+            const result = await Promise.race([this.#finish(), this.#giveUp()]).finally(() => executing.delete(this));
             this.records?.close(result.status === 'success');
             restoreDirectory(this.runId, this.message.graph_id);
             await this.#end(result);

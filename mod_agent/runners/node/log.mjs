@@ -69,8 +69,8 @@ function allowListeners() {
     };
 }
 
-// A stream that the application has closed fails at each write: without a listener that were an
-// error that nothing handles, whose line in the log fails in turn, and so on. The other one has a line.
+// A stream that the application has closed fails at each write: without a listener each is an
+// error that nothing handles, whose line in the log fails in turn, and so on. The other one gets a line.
 function survive(stream, name, other) {
     stream.on('error', () => {});
     stream.once('error', (error) => other.write(`${name} cannot be written: ${error.message}\n`));
