@@ -89,14 +89,14 @@ rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
                                     uint32_t partition, uint64_t now_ms);
 void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
 
-/* A limit of that interval is in use. */
+/* Records that a limit of that interval is in use. */
 void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec);
 
 /* Until when an admission before now_ms may count, under any limit that has
  * been in use. */
 uint64_t rlr_ledger_counted_until(const rlr_ledger_t *ledger, uint64_t now_ms);
 
-/* A grant could not be kept: its marks count until then. */
+/* Records that a grant could not be stored, and until when its marks count. */
 void rlr_ledger_lose(const rlr_ledger_t *ledger, uint32_t partition,
                      uint64_t until_ms);
 

@@ -17,7 +17,7 @@
 typedef enum rlr_stats_outcome_t {
     RLR_STATS_LEASED, /* admitted from a lease */
     RLR_STATS_CACHED, /* refused by the last reply of the store */
-    RLR_STATS_ASKED,  /* by the store */
+    RLR_STATS_ASKED,  /* decided by the store */
     /* Without the store, for a reason, and then by this host alone: */
     RLR_STATS_LATE, /* no reply within RateLimitStoreTimeout */
     RLR_STATS_BUSY, /* as many threads waited as may */

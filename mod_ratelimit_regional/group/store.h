@@ -25,7 +25,7 @@ typedef enum rlr_store_kind_t {
     RLR_STORE_REPORT,
     /* Renews the membership and requests grants. */
     RLR_STORE_HEARTBEAT,
-    /* Forgets all marks of keys. */
+    /* Removes all marks of keys. */
     RLR_STORE_RESET,
     /* For operators: keeps the rules of a host, and reads those of a number. */
     RLR_STORE_PUBLISH,
@@ -40,19 +40,19 @@ typedef enum rlr_store_status_t {
     RLR_STORE_FAILED /* no reply that can be used */
 } rlr_store_status_t;
 
-/* Never connected to any store. */
+/* Flags of a call. The host was never connected to any store. */
 #define RLR_STORE_FRESH 1U
-/* Has admitted from its share since the last heartbeat. */
+/* The host has admitted from its share since the last heartbeat. */
 #define RLR_STORE_LOCAL 2U
-/* Has reported all of its marks to this epoch. */
+/* The host has reported all of its marks to this epoch. */
 #define RLR_STORE_ATTEST 4U
-/* Its previous heartbeat was with this epoch. */
+/* The host's previous heartbeat was with this epoch. */
 #define RLR_STORE_CLEAN 8U
-/* Its number cannot belong to another host. */
+/* The host's number cannot belong to another host. */
 #define RLR_STORE_BRING 16U
-/* Stops: this is the last call of its id. */
+/* The host shuts down: this is the last call of its id. */
 #define RLR_STORE_LEAVE 32U
-/* The store's clock was set in the epoch that is named. */
+/* The clock of the store was set in the epoch that the call names. */
 #define RLR_STORE_CLOCK 64U
 
 /* A request for admissions of a key. */

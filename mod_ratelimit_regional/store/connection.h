@@ -18,8 +18,8 @@ typedef struct rlr_store_connection_t rlr_store_connection_t;
 rlr_store_connection_t *rlr_connection_make(
     const rlr_connection_config_t *config, apr_pool_t *pool);
 
-/* Opens it if it is not open. Returns NULL, or the error, which is valid until
- * the next call. Blocks for about a second at most. */
+/* Opens the connection unless it is open. Returns NULL, or the error, which is
+ * valid until the next call. Blocks for about a second at most. */
 const char *rlr_connection_open(rlr_store_connection_t *connection);
 
 /* Queues a call to a partition, or to RLR_ROUTE_RULES; nothing is sent. Each

@@ -34,11 +34,11 @@ void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
 const char *rlr_node_open(rlr_node_t *node);
 void rlr_node_close(rlr_node_t *node);
 
-/* Whether a server that has failed answers, by a connection of its own: begins
- * to ask, or looks for the reply, and never blocks. */
+/* Whether a server that has failed answers again: sends a probe over a separate
+ * connection, or reads its reply, and never blocks. */
 bool rlr_node_is_back(rlr_node_t *node);
 
-/* Closes it, with that error. */
+/* Closes the connection, and sets its error. */
 void rlr_node_reject(rlr_node_t *node, const char *error);
 
 /* Queues a command; nothing is sent. */
