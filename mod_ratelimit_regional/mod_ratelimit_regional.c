@@ -183,26 +183,6 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
     return OK;
 }
 
-/* The longest interval of all rules that are enforced. */
-static uint32_t find_longest(server_rec *server)
-{
-    uint32_t longest_sec = 0;
-
-    for (; server != NULL; server = server->next) {
-        const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
-
-        for (int i = 0; vhost != NULL && i < vhost->rules->nelts; i++) {
-            rlr_limit_t limit = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t)
-                                    .quota.limit;
-
-            if (limit.interval_sec > longest_sec) {
-                longest_sec = limit.interval_sec;
-            }
-        }
-    }
-    return longest_sec;
-}
-
 /* Without memory for it the counters would be those of one host. */
 static int open_store(server_rec *server, apr_pool_t *pconf)
 {
@@ -222,7 +202,7 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
     rlr_group_init(group, &global->store, &ledger,
                    rlr_summary_name_host(pconf));
     group->rules = rlr_summary_write(server, pconf);
-    group->longest_sec = find_longest(server);
+    group->longest_sec = rlr_vhost_longest_sec(server);
     rlr_vhost_set_store(server, group);
     rlr_worker_leave_at_end(group, server, pconf);
     return OK;

@@ -80,12 +80,31 @@ static apr_hash_t *collect_overrides(const rlr_global_t *global,
     return apr_hash_count(found) > 0 ? found : NULL;
 }
 
+/* The longest interval of a rule and its overrides. */
+static uint32_t find_longest(const rlr_vhost_rule_t *entry)
+{
+    uint32_t longest_sec = entry->quota.limit.interval_sec;
+    apr_hash_index_t *at = entry->overrides != NULL
+        ? apr_hash_first(NULL, entry->overrides)
+        : NULL;
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const rlr_quota_t *quota = apr_hash_this_val(at);
+
+        if (quota->limit.interval_sec > longest_sec) {
+            longest_sec = quota->limit.interval_sec;
+        }
+    }
+    return longest_sec;
+}
+
 static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
                      const rlr_rule_t *rule, apr_pool_t *pool)
 {
     const rlr_limit_t *limit = rlr_rule_limit(rule, vhost->region);
     rlr_engine_t engine = rlr_config_engine(config, rule->name);
     rlr_vhost_rule_t *entry;
+    uint32_t longest_sec;
 
     if (limit == NULL || engine == RLR_ENGINE_OFF) {
         return;
@@ -97,6 +116,10 @@ static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
     entry->dry_run = engine == RLR_ENGINE_DRY_RUN;
     entry->row_name = name_rule_row(vhost->region, rule, pool);
     entry->overrides = collect_overrides(config->global, rule, pool);
+    longest_sec = find_longest(entry);
+    if (longest_sec > vhost->longest_sec) {
+        vhost->longest_sec = longest_sec;
+    }
 }
 
 /* A byte with the length, then the text; it has room for every DNS name.
@@ -233,6 +256,7 @@ static rlr_vhost_t *build_vhost(const rlr_config_t *config, server_rec *server,
     set_options(vhost, config, server);
     if (equal != NULL) {
         vhost->rules = equal->rules;
+        vhost->longest_sec = equal->longest_sec;
         vhost->lookup = equal->lookup;
     }
     else {
@@ -409,6 +433,21 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
             vhost->table = table;
         }
     }
+}
+
+uint32_t rlr_vhost_longest_sec(const server_rec *main_server)
+{
+    uint32_t longest_sec = 0;
+
+    for (const server_rec *server = main_server; server != NULL;
+         server = server->next) {
+        const rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
+
+        if (vhost != NULL && vhost->longest_sec > longest_sec) {
+            longest_sec = vhost->longest_sec;
+        }
+    }
+    return longest_sec;
 }
 
 void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store)

@@ -45,6 +45,8 @@ typedef struct rlr_vhost_t {
     const char *region;
     /* Shared by all virtual hosts with equal rules. */
     apr_array_header_t *rules; /* of rlr_vhost_rule_t */
+    /* The longest interval of these rules and their overrides. */
+    uint32_t longest_sec;
     const rlr_lookup_t *lookup;
     rlr_new_keys_t new_keys;
     /* Prefix of every identity: virtual hosts with the same scope share
@@ -88,6 +90,9 @@ apr_array_header_t *rlr_vhost_row_names(server_rec *main_server,
 void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
                          const apr_array_header_t *names, const uint32_t *rows,
                          apr_pool_t *pool);
+
+/* Returns the longest interval of all virtual hosts, with overrides. */
+uint32_t rlr_vhost_longest_sec(const server_rec *main_server);
 
 /* Sets the store of all virtual hosts. */
 void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store);

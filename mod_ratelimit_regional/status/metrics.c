@@ -199,7 +199,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        "Partitions, of 16, that this host is connected to.",
                        store->summary.connected);
     print_store_number(r, store, "starting_seconds", "gauge",
-                       "How long the rule of the longest interval admits "
+                       "How long the limit of the longest interval admits "
                        "nothing because the hosts have just started.",
                        (store->starting_ms + 999) / 1000);
     print_store_number(r, store, "missing_hosts", "gauge",

@@ -37,8 +37,8 @@ typedef struct rlr_status_store_t {
     const rlr_stats_t *stats;
     rlr_ledger_summary_t summary;
     rlr_leases_count_t leases;
-    /* For how long the rule of the longest interval admits nothing because the
-     * hosts have just started; 0: it admits. */
+    /* For how long the limit of the longest interval admits nothing because
+     * the hosts have just started; 0: it admits. */
     uint64_t starting_ms;
 } rlr_status_store_t;
 

@@ -31,7 +31,7 @@ typedef struct rlr_group_t {
     rlr_ledger_t ledger;
     rlr_member_config_t member;
     const char *rules;    /* this host's, a line for each, for operators */
-    uint32_t longest_sec; /* the longest interval of these rules */
+    uint32_t longest_sec; /* the longest interval, with overrides */
     rlr_queue_t *queue;   /* set in each child; NULL before */
 } rlr_group_t;
 
@@ -68,7 +68,7 @@ bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
                     rlr_limit_t limit, rlr_window_decision_t *decision);
 
 /* Whether nothing is admitted yet under some rule because the group has just
- * started; *left_ms: for how long under the rule of the longest interval, at
+ * started; *left_ms: for how long under the limit of the longest interval, at
  * least. */
 bool rlr_group_is_starting(const rlr_group_t *group,
                            const rlr_ledger_summary_t *summary,
@@ -86,7 +86,7 @@ rlr_limit_t rlr_group_begin_share(const rlr_group_t *group,
                                   uint32_t *wait_ms);
 void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key);
 
-/* Returns the same without beginning anything. */
+/* Returns the share that rlr_group_begin_share() would, and begins nothing. */
 rlr_limit_t rlr_group_peek_share(const rlr_group_t *group,
                                  const unsigned char *key, rlr_limit_t limit,
                                  uint32_t *wait_ms);
