@@ -293,6 +293,13 @@ static void a_deployment_is_slow_for_some_seconds(void **state)
     fill_before_another(fixture, 10);
     assert_true(agent_backlog_is_any_slow(&batches->backlogs));
     fixture->runs->context->now += apr_time_from_sec(60);
+    /* Its lines could not leave once it is slow again. */
+    agent_backlog_add(&batches->backlogs, deployment_id,
+                      AGENT_BACKLOG_DEDICATED, AGENT_BATCH_MAX_DEDICATED / 3);
+    assert_true(agent_backlog_is_slow(&batches->backlogs, deployment_id));
+    agent_backlog_remove(&batches->backlogs, deployment_id,
+                         AGENT_BACKLOG_DEDICATED,
+                         AGENT_BATCH_MAX_DEDICATED / 3);
     assert_false(agent_backlog_is_slow(&batches->backlogs, deployment_id));
     assert_false(agent_backlog_is_any_slow(&batches->backlogs));
     agent_batch_clear(batches);

@@ -41,6 +41,7 @@ typedef struct flood_t {
     connection_t dedicated;
     apr_size_t most_dedicated;
     apr_size_t most_shared;
+    apr_size_t last_shared; /* at the end */
     int refused;
     int full;
 } flood_t;
@@ -148,6 +149,7 @@ static void flood(flood_t *f)
         f->refused += !agent_credit_allows(&runs->credits, f->fixture->other,
                                            100000);
         f->full += agent_batch_is_full(f->queue);
+        f->last_shared = agent_backlog_sum(backlogs, AGENT_BACKLOG_SHARED);
         runs->context->now += STEP;
     }
 }
@@ -174,6 +176,8 @@ static void lines_that_move_have_the_share_of_their_deployment(void **state)
     flood(f);
     assert_true(f->most_dedicated <= AGENT_BATCH_MAX_DEDICATED / 2 + BATCH);
     assert_true(f->most_shared <= AGENT_BATCH_MAX_SHARED / 2 + BATCH);
+    /* Short lines of others wait for about 250 ms of these. */
+    assert_true(f->last_shared < 10 * LINE);
     assert_int_equal(f->refused + f->full, 0);
 }
 
