@@ -32,7 +32,7 @@ in_all_versions(sub {
 my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
-from python import blobs, records
+from python import blobs, known, records
 from python.cache import Cache
 from python.checkpoints import Checkpoints
 from python.output import Output
@@ -84,14 +84,14 @@ async def main():
     keep_newest(last, "n", 1)
     print("namespaces:", *counts, sorted(last))
 
-    records.CHECKPOINTS_MAX = blobs.DIGESTS_MAX = 10
-    known = blobs.Blobs(Open(), 1 << 20, Cache())
-    of_run = records.Records(Open(), known, None, True)
+    known.CHECKPOINTS_MAX = blobs.DIGESTS_MAX = 10
+    values = blobs.Blobs(Open(), 1 << 20, Cache())
+    of_run = records.Records(Open(), values, None, True)
     for number in range(400):
         await of_run.put(f"n:{number}", str(number), None, {}, {}, {"a": [number, "x"]}, ["a"], Plain())
-        known.note([f"read {number}"])
-    print("records:", size(of_run._put) <= 20, not of_run._unshown, size(known._known) <= 20,
-          [of_run.has_put("n:%d" % number, str(number)) for number in (0, 395, 399)], "read 399" in known._known)
+        values.note([f"read {number}"])
+    print("records:", size(of_run.known._put) <= 20, not of_run.known.unshown(), size(values._known) <= 20,
+          [of_run.known.has_put("n:%d" % number, str(number)) for number in (0, 395, 399)], "read 399" in values._known)
 
 asyncio.run(main())
 END
