@@ -164,6 +164,17 @@ sub all_are_shown {
 }
 
 for my $language ('python', 'python 1.0', 'javascript') {
+    # Runs with durability `exit`, each of which stores its last step alone.
+    my $exits = runner_in($language);
+    my $thread = new_uuid();
+    my @ids;
+    for my $n (0 .. 2) {
+        my ($shown) = reverse lines_of('checkpoint', $exits->run(graph_id => 'own_graph', durability => 'exit', input => { names => ['in'] },
+            $exits->next_run($thread)));
+        is $shown->{parent}, $n ? $ids[-1] : undef, "$language, durability exit: the parent of the state of run $n is the state before it";
+        push @ids, $shown->{checkpoint_id};
+    }
+
     for my $durability (qw(async sync exit)) {
         my $runner = runner_in($language);
         $runner->withhold_state;

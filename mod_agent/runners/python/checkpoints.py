@@ -116,6 +116,8 @@ class Checkpoints:
         # Of each namespace the checkpoint that was sent last, and the one that was put last.
         self._last: dict[str, tuple[str, dict[str, Snapshot]]] = {}
         self._newest: dict[str, tuple[str, dict[str, Snapshot]]] = {}
+        # Of that the parent: with durability `exit` not the one that the library streams, which it has not put.
+        self._parents: dict[str, tuple[str, str | None]] = {}
         # Checkpoints that were put and not sent, by namespace and id.
         self._captured: OrderedDict[tuple[str, str], Captured] = OrderedDict()
         self._captured_bytes = 0
@@ -132,6 +134,7 @@ class Checkpoints:
         newest = self._newest.get(ns)
         found = capture_members(values, changes, newest[1] if newest is not None and newest[0] == parent else self._known(ns, parent))
         keep_newest(self._newest, ns, (checkpoint_id, {name: member.snapshot for name, member in found.members.items()}))
+        keep_newest(self._parents, ns, (checkpoint_id, parent))
         self._captured[ns, checkpoint_id] = found
         self._captured_bytes += found.length
         while len(self._captured) > CAPTURED_MAX or self._captured_bytes > CAPTURED_BYTES_MAX:
@@ -147,7 +150,9 @@ class Checkpoints:
     def send(self, payload: Mapping[str, Any], ns: str) -> None:
         """`payload` is that of the library's mode `checkpoints`. Raises NotRenderedError, ValueTooLargeError."""
         checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
-        parent = configurable_of(payload.get("parent_config")).get("checkpoint_id")
+        put_id, parent = self._parents.get(ns, (None, None))
+        if put_id != checkpoint_id:
+            parent = configurable_of(payload.get("parent_config")).get("checkpoint_id")
         known, captured = self._known(ns, parent), self._take_captured(ns, checkpoint_id)
         texts, snapshot = [], {}
         for name, value in values_of(payload["values"]).items():
