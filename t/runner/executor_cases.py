@@ -7,6 +7,7 @@ import ctypes
 import os
 import pathlib
 import random
+import resource
 import sys
 import threading
 import time
@@ -100,6 +101,24 @@ async def refuse() -> None:
     futures += [host.submit(Job("b"), lambda n=n: n) for n in range(5)]
     release.set()
     print("values:", *await within(asyncio.gather(*futures, return_exceptions=True)), "refused:", refuser.refused > 0)
+
+
+async def stacks() -> None:
+    """Half of the memory has room for eight large stacks."""
+    resource.setrlimit(resource.RLIMIT_DATA, (64 << 20, resource.RLIM_INFINITY))
+    host, release, sizes = Host(), threading.Event(), []
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    start = threading.Thread.start
+
+    def start_and_note(thread: threading.Thread) -> None:
+        sizes.append(threading.stack_size() >> 20)
+        start(thread)
+
+    threading.Thread.start = start_and_note  # type: ignore[method-assign]
+    futures = [host.submit(Job("stacks"), release.wait) for _ in range(10)]
+    release.set()
+    await within(asyncio.gather(*futures))
+    print("stacks in MiB:", ", ".join(f"{size} x {sizes.count(size)}" for size in sorted(set(sizes), reverse=True)))
 
 
 async def refuse_first() -> None:

@@ -75,6 +75,7 @@ subtest 'the executor gives each function a thread, or an error' => sub {
     is found('storm'), 'ended: True busy: 0 0 0 owners: 0 turns: 0 idle: True threads: True',
         'exceptions that other threads raise at any instruction, 2,000 of them, leave each function with a result and each thread free';
     is found('fork'), 'status: 2', 'a forked process ends with its function, whatever locks other threads of its parent have held';
+    is found('stacks'), 'stacks in MiB: 4 x 8, 1 x 2', 'threads have large stacks as far as half of the memory has room for them';
     like found('block'), qr/^log: agent runner: runs wait for threads, .*: 33 execute and 1 wait of run blocked of graph graph$/,
         'the log names a run whose functions wait for each other';
 };
@@ -97,6 +98,20 @@ in_all_versions(sub {
         syswrite $opened, 'x' x 280;
         $runner->lines_until(sub { push @lines, $_[0]; delete $left{ $_[0]{run_id} } if $_[0]{type} eq 'end'; return !%left });
         is_deeply [ map { $_->{status} } lines_of('end', @lines) ], [ ('success') x 2 ], 'all of its functions are executed in the end';
+        close $opened;
+    };
+
+    subtest 'an endless recursion through C is an error of its run alone' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        my $beside = start_crowd($runner, $pipe, 1, 1);
+        for my $place (qw(sorted pydantic)) {
+            my $end = ($runner->run(graph_id => 'plain', input => { do => "recurse in $place" }))[-1];
+            is "$end->{status} $end->{error}{error}", 'error RecursionError', "$place: the run ends with the error";
+        }
+        open my $opened, '+<', $pipe or die "$pipe: $!\n";
+        syswrite $opened, 'x';
+        is +($runner->lines_of_run($beside->{run_id}))[-1]{status}, 'success', 'a run beside them goes on';
         close $opened;
     };
 

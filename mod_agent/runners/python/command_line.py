@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import signal
-import threading
 from typing import Any, NoReturn
 
 from . import application, jsontext, log, report
@@ -14,9 +13,6 @@ from .bridge import Bridge
 from .load import load_graphs
 
 DEFAULT_SLOTS = 100
-# Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
-# 100 slots would exceed it. Python's own frames are not on that stack.
-THREAD_STACK_BYTES = 1024 * 1024
 # Allocations between two garbage collections. With the default, 700, a turn of a long chat causes dozens, one of them full.
 YOUNG_OBJECTS = 10_000
 
@@ -65,7 +61,6 @@ def serve(slots: int) -> NoReturn:
     from .runner import NO_MEMORY, Runner
     from .wire import Turns
 
-    threading.stack_size(THREAD_STACK_BYTES)
     # Before the application's code, which may choose its own.
     gc.set_threshold(YOUNG_OBJECTS)
     log.install()
