@@ -27,6 +27,15 @@
 
 /* ---- whose folder ---- */
 
+/* Overwrites what getpwnam() and getpwuid() returned before. */
+static const char *get_name(uid_t id, apr_pool_t *pool)
+{
+    const struct passwd *user = getpwuid(id);
+
+    return user != NULL ? apr_pstrdup(pool, user->pw_name)
+                        : apr_psprintf(pool, "user %ld", (long)id);
+}
+
 static const struct passwd *find_user(const ctl_build_t *build,
                                       const struct stat *info)
 {
@@ -159,6 +168,25 @@ static bool check_owner(const ctl_build_t *build, const struct stat *info,
     return true;
 }
 
+/* The folder is neither the user's nor root's alone. */
+static void refuse_owner(const ctl_build_t *build, const struct stat *info,
+                         const struct passwd *user)
+{
+    const char *directory = build->application.directory;
+    const char *name = apr_pstrdup(build->pool, user->pw_name);
+
+    if (info->st_uid == 0) {
+        ctl_error("%s belongs to root, but others can write to it: "
+                  "chmod go-w %s",
+                  directory, directory);
+        return;
+    }
+    ctl_error("%s belongs to %s, neither to %s nor to root alone: build it as "
+              "its owner, without --user, or give it to root (chown -R root "
+              "%s)",
+              directory, get_name(info->st_uid, build->pool), name, directory);
+}
+
 /* As root: the folder is the user's, or root's alone. */
 static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
                            int folder, const struct passwd *user)
@@ -167,8 +195,7 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
         return build->user != NULL || check_owner(build, info, user);
     }
     if (!is_of_root(info)) {
-        ctl_error("%s belongs neither to %s nor to root alone",
-                  build->application.directory, user->pw_name);
+        refuse_owner(build, info, user);
         return false;
     }
     if (!is_chosen_by_owner(build, info)) {

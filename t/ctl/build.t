@@ -204,7 +204,7 @@ like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24
 
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 24 if !is_root();
+    skip 'only root can become another user', 26 if !is_root();
     my $terminal = application({}, report => '{"graphs":{"g":{}}}');
     build_python($terminal);
     isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
@@ -264,9 +264,17 @@ SKIP: {
         is build_python("$home/a/application")->{status}, 0,
             sprintf 'users: the owner is, below folders of the same user, mode %o', $mode | $bits;
     }
-    chown 1, 1, $own;
-    like build_python($own, '--user', $user)->{output}, qr/belongs neither to \Q$user\E nor to root alone/,
-        'users: a folder of somebody else is refused';
+    my $owner = getpwuid 1;
+    for my $case ([ $owner, 1 ], [ 'user 54321', 54_321 ]) {
+        my ($name, $id) = @{$case};
+        chown $id, $id, $own;
+        is build_python($own, '--user', $user)->{output}, "agentctl: $own belongs to $name, neither to $user nor to root alone: build it as its owner,"
+            . " without --user, or give it to root (chown -R root $own)\n", "users: a folder of somebody else is refused, and both ways out are named: $name";
+    }
+    chown 0, 0, $own;
+    chmod 0775, $own;
+    is build_python($own, '--user', $user)->{output}, "agentctl: $own belongs to root, but others can write to it: chmod go-w $own\n",
+        'users: a folder of root to which others write is refused, with the remedy';
 }
 {
     # Who cannot become another user, or does not have to.
