@@ -399,7 +399,7 @@ subtest 'a run whose output cannot be stored ends in error, other runs of its ba
     is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'the last event of the run is the error';
     like +(events_of($bad))[-1][1]{message}, qr/error log says why \(AGT0313\)/, 'the error of the run names the message of the error log';
     like $sv->log_text, qr/AGT0313: save_batch failed: .*violates check constraint/, 'the error log says why the database refused';
-    like $sv->log_text, qr/AGT0344: a batch of \d+ runs was refused/, 'the refused batch had several runs';
+    like $sv->log_text, qr/AGT0344: a batch of \d+ runs was not saved/, 'the refused batch had several runs';
     unlike $sv->log_text, qr/AGT033[12]/, 'the runner is not killed';
     is $sv->stop, 0, 'the supervisor exits with status 0';
     sql('alter table agent.run_events drop constraint test');

@@ -119,6 +119,21 @@ for my $lock ([ 'the table of events', sub { 'lock table agent.run_events in exc
     };
 }
 
+subtest 'a lock of the row of a run delays no other run' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, timing_ms => { %{ fast_timing() }, statement => 1000 });
+    $sv->wait_ready;
+    my ($locked, $other) = map { create_run({ do => 'write', lengths => [10] }) } 1 .. 2;
+    my $held = hold_lock("select from agent.threads t join agent.runs r using (thread_id) where r.run_id = '$locked' for update of t");
+    $sv->wake;
+    wait_status($other, 'success');
+    is status_of($locked), 'pending', 'the run whose row is locked waits';
+    wait_status($sv->start_run({ do => 'write', lengths => [10] }), 'success');
+    release_lock($held);
+    wait_status($locked, 'success');
+    is attempts_of($locked), 1, 'it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a run all of whose lines together take longer than a statement may is saved in parts' => sub {
     my $sv = TestSupervisor->start($pg, @runner, lease_sec => 20, timing_ms => { %{ fast_timing() }, statement => 1000 });
     $sv->wait_ready;

@@ -25,6 +25,28 @@ static void fail_first(queue_t *q, agent_failure_t failure)
     (agent_dedicated_batch_operation.fail)(&q->save, failure);
 }
 
+static void ignore_report(void *baton, agent_log_level_t level, const char *id,
+                          apr_status_t rv, const char *text)
+{
+}
+
+/* The row of one of its runs is locked; the output of the others is saved. */
+static void a_shared_batch_that_waits_for_a_lock_is_split(void **state)
+{
+    queue_t *q = make_queue(*state);
+    const agent_supervisor_config_t config = {.log = {ignore_report, NULL}};
+
+    q->fixture->runs->context->config = &config;
+    add_short(q, 0);
+    add_short(q, 1);
+    agent_batch_send_begin(q->batches, first_of(q));
+    (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_LOCK);
+    assert_int_equal(agent_batch_operation.due(&q->save), AGENT_CLOCK_NEVER);
+    assert_true(agent_dedicated_batch_operation.due(&q->save)
+                < AGENT_CLOCK_NEVER);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
 static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
 {
     queue_t *q = make_queue(*state);
@@ -203,6 +225,7 @@ static void a_crash_while_several_lines_are_stored_does_not_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_shared_batch_that_waits_for_a_lock_is_split),
         CHECK_TEST(after_a_time_out_of_several_lines_a_quarter_is_sent),
         CHECK_TEST(
             after_a_time_out_of_several_lines_at_most_half_of_them_are_sent),

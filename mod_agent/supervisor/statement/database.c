@@ -43,6 +43,7 @@ apr_time_t agent_database_retry_at(const agent_context_t *context,
         /* Reconnecting is pause enough. */
         return context->now;
     case AGENT_FAILURE_RETRY:
+    case AGENT_FAILURE_LOCK:
         return agent_database_after(context, apr_time_from_msec(50));
     default:
         return agent_database_after(context, apr_time_from_sec(1));
@@ -204,8 +205,10 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
     }
     database->state = AGENT_DATABASE_IDLE;
     agent_report_repeat(database->context,
-                        failure == AGENT_FAILURE_RETRY ? AGENT_LOG_INFO
-                                                       : AGENT_LOG_ERR,
+                        failure == AGENT_FAILURE_RETRY
+                                || failure == AGENT_FAILURE_LOCK
+                            ? AGENT_LOG_INFO
+                            : AGENT_LOG_ERR,
                         "AGT0313", 0, "%s failed: %s",
                         database->operation->name, reason_of(err));
     database->operation->fail(database->part, failure);

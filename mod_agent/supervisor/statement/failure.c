@@ -6,8 +6,8 @@
 
 bool agent_failure_is_transient(agent_failure_t failure)
 {
-    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_MEMORY
-        || failure == AGENT_FAILURE_SETUP;
+    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_LOCK
+        || failure == AGENT_FAILURE_MEMORY || failure == AGENT_FAILURE_SETUP;
 }
 
 const char *agent_failure_cause(agent_failure_t failure)
@@ -42,6 +42,7 @@ agent_failure_t agent_failure_of(const agent_db_t *db)
     static const char *const states[] = {"MA011", "MA012", "MA013"};
     static const char *const timeout[] = {"57014", NULL};
     static const char *const memory[] = {"53200", NULL};
+    static const char *const lock[] = {"55P03", NULL};
     const char *state = agent_db_sqlstate(db);
 
     if (state[0] == '\0') {
@@ -63,6 +64,9 @@ agent_failure_t agent_failure_of(const agent_db_t *db)
     }
     if (is_one_of(state, memory)) {
         return AGENT_FAILURE_MEMORY;
+    }
+    if (is_one_of(state, lock)) {
+        return AGENT_FAILURE_LOCK;
     }
     return is_one_of(state, retry) || agent_db_is_stale(db)
         ? AGENT_FAILURE_RETRY

@@ -11,9 +11,11 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_LOST,
     /* Not executed: it took longer than a statement may. */
     AGENT_FAILURE_TIMEOUT,
-    /* Not executed (locks, restarts), or the connection was closed by us: the
-     * next try may succeed. */
+    /* Not executed (deadlocks, restarts), or the connection was closed by us:
+     * the next try may succeed. */
     AGENT_FAILURE_RETRY,
+    /* Not executed: it waited for a lock for longer than a statement may. */
+    AGENT_FAILURE_LOCK,
     /* Not executed: the database had too little memory. */
     AGENT_FAILURE_MEMORY,
     /* The database refuses the parameters. */
@@ -29,7 +31,8 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
-/* Whether the same statement may succeed later: RETRY, MEMORY or SETUP. */
+/* Whether the same statement may succeed later: RETRY, LOCK, MEMORY or SETUP.
+ */
 bool agent_failure_is_transient(agent_failure_t failure);
 
 /* Why a statement that is not tried again has failed, for a line of the log. */

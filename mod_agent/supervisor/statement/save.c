@@ -324,8 +324,8 @@ static bool may_be_output(agent_failure_t failure)
         || failure == AGENT_FAILURE_MEMORY;
 }
 
-/* Splits a batch of several runs to find the one at fault; sending the same
- * batch again would delay all of them. */
+/* Splits a batch of several runs to find the one at fault, or the one whose row
+ * is locked; sending the same batch again would delay all of them. */
 static void fail_batch(void *part, agent_failure_t failure)
 {
     const agent_save_t *save = part;
@@ -341,9 +341,9 @@ static void fail_batch(void *part, agent_failure_t failure)
                               queue->context->now - batch->sent_at);
     }
     if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
-        || batch->failures >= MAX_FAILURES) {
+        || failure == AGENT_FAILURE_LOCK || batch->failures >= MAX_FAILURES) {
         agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
-                           "a batch of %u runs was refused; saving them one "
+                           "a batch of %u runs was not saved; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
         agent_batch_split_by_run(queue, batch);
