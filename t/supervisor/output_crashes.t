@@ -30,6 +30,9 @@ sub execute_at_long_lines {
     return sql('create or replace trigger at_long_line before insert on agent.run_events for each row execute function public.at_long_line()');
 }
 
+# The supervisor needs the warning of a crash.
+sql(q{do $do$ begin execute format('alter database %I set client_min_messages = error', current_database()); end $do$});
+
 subtest 'a run ends in error when its line alone has crashed the database three times' => sub {
     my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120, timing_ms => patient_timing());
     $sv->wait_ready;

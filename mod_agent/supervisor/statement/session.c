@@ -16,7 +16,8 @@
     "::pg_catalog.int4"
 
 /* Replaces the role's own timeouts: with one of a second, a batch that takes
- * two would be sent for ever. */
+ * two would be sent for ever. A crash of the database is reported by a warning,
+ * which a role may have switched off. */
 const agent_statement_t agent_session_begin = {
     .params = 2,
     .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
@@ -27,6 +28,7 @@ const agent_statement_t agent_session_begin = {
            ", agent.database_region(), " AGENT_DB_SESSION_SQL
            "pg_catalog.set_config('statement_timeout', $1, false), "
            "pg_catalog.set_config('lock_timeout', $2, false), "
+           "pg_catalog.set_config('client_min_messages', 'warning', false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};
 
 const char *agent_session_limit(apr_interval_time_t time, apr_pool_t *pool)
