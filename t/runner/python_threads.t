@@ -23,7 +23,7 @@ sub make_pipe {
     return $path;
 }
 
-sub runner { return PythonRunner->new(graphs => [qw(crowd forks nests plain)], slots => SLOTS, @_) }
+sub runner { return PythonRunner->new(graphs => [qw(crowd forks nests plain seizes)], slots => SLOTS, @_) }
 
 # A run of $n functions that wait for the pipe, of which $at_once have begun.
 sub start_crowd {
@@ -113,6 +113,18 @@ in_all_versions(sub {
         syswrite $opened, 'x';
         is +($runner->lines_of_run($beside->{run_id}))[-1]{status}, 'success', 'a run beside them goes on';
         close $opened;
+    };
+
+    subtest 'code of a graph does not replace the threads and tasks of other runs' => sub {
+        my $runner = runner(@version);
+        my $start = $runner->start_of('seizes', input => {});
+        $runner->send($start);
+        is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'the run goes on';
+        for my $call (qw(set_default_executor shutdown_default_executor set_task_factory)) {
+            like $runner->log_text, qr/^(?:run \S+: )?agent runner: $call\(\) in code of run $start->{run_id} of graph seizes is ignored/m,
+                "$call: the log names the run";
+        }
+        ok start_crowd($runner, make_pipe(), SHARE, SHARE), 'another run has as many threads as before';
     };
 
     subtest 'a process that a function forks executes no other one' => sub {

@@ -58,6 +58,7 @@ def check() -> NoReturn:
 
 
 def serve(slots: int) -> NoReturn:
+    from .loop import Loop
     from .runner import NO_MEMORY, Runner
     from .wire import Turns
 
@@ -66,7 +67,7 @@ def serve(slots: int) -> NoReturn:
     log.install()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     turns = Turns()
-    loop = asyncio.SelectorEventLoop(turns)
+    loop = Loop(turns)
     asyncio.set_event_loop(loop)
     Runner(loop, turns, slots).start()
     while True:
