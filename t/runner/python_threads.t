@@ -115,6 +115,17 @@ in_all_versions(sub {
         close $opened;
     };
 
+    subtest 'a process without descriptors asks for another one' => sub {
+        for my $do ('leave files open', 'lower the limit') {
+            my $runner = runner(@version);
+            is status($runner), 'success', 'a run leaves none open';
+            ok !pong($runner, 1)->{spent}, 'the process goes on';
+            is status($runner, do => $do), 'success', "$do: the run goes on";
+            is pong($runner, 2)->{spent}, Cpanel::JSON::XS::true, "$do: pong says spent";
+            like $runner->log_text, qr/almost all descriptors are in use at the end of run \S+ of graph plain/, "$do: the log names the run";
+        }
+    };
+
     subtest 'code of a graph does not replace the threads and tasks of other runs' => sub {
         my $runner = runner(@version);
         my $start = $runner->start_of('seizes', input => {});

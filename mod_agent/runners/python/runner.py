@@ -2,8 +2,10 @@
 """The messages of the supervisor, and the runs and calls that execute."""
 
 import asyncio
+import errno
 import gc
 import os
+import resource
 from contextvars import copy_context
 from typing import Any, Mapping
 
@@ -26,6 +28,17 @@ PROTOCOL = 2
 # The status of a process whose threads are all lost; of one that has no more memory.
 STUCK = 3
 NO_MEMORY = 71
+
+
+def is_nearly_full() -> bool:
+    """Whether the process has used seven eighths of the descriptors that it may have: the lowest free one tells."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    try:
+        lowest = os.dup(3)
+    except OSError as error:
+        return error.errno == errno.EMFILE
+    os.close(lowest)
+    return limit != resource.RLIM_INFINITY and lowest >= limit * 7 // 8
 
 
 class Runner:
@@ -149,7 +162,16 @@ class Runner:
         finally:
             del self._runs[job.run_id]
             self._executor.end(job)
+            self._look_at_descriptors(job)
             self._exit_if_drained()
+
+    def _look_at_descriptors(self, job: Job) -> None:
+        """Descriptors that nodes leave open are lost for the later runs of the process."""
+        had_some = not self._wire.lacks_descriptors
+        self._wire.lacks_descriptors = is_nearly_full()
+        if self._wire.lacks_descriptors and had_some:
+            log.write(f"agent runner: almost all descriptors are in use at the end of run {job.run_id} of graph {job.message['graph_id']}: "
+                      "this process should get no more runs")
 
     # --- The process ---------------------------------------------------------
 

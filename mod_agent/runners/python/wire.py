@@ -106,6 +106,8 @@ class Wire:
         self._buffer = bytearray()
         self._messages: deque[dict[str, Any]] = deque()
         self._wants_replacement = self._has_asked = False
+        # Set at the end of a run that has left almost no descriptors to others.
+        self.lacks_descriptors = False
         self._pipes = {fd: identity_of(fd) for fd in (3, 4)}
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
@@ -259,7 +261,7 @@ class Wire:
                 self._loop.call_soon(self._pass_messages)
 
     def _answer_ping(self, number: int) -> None:
-        self._has_asked = self._has_asked or self._wants_replacement
+        self._has_asked = self._has_asked or self._wants_replacement or self.lacks_descriptors
         spent = b',"spent":true' if self._has_asked else b""
         line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, int(self._turns.seconds() * 1000), spent)
         with self._lock:
