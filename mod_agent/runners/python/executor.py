@@ -12,23 +12,16 @@ function does no harm when it is executed twice.
 import asyncio
 import os
 import queue
-import resource
-import sys
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context
 from typing import Any, Callable
 
-from . import forked, log
+from . import forked, log, stacks
 
 # Places beside one for each run, and one for code outside of runs: those of which a run may have several.
 SHARED = 64
-# Calls through C, as the key of sorted() or a validator of pydantic, are on the thread's stack: in one of 1 MiB they exceed
-# it, and end the process, before Python's limit for recursion is reached. Stacks count as data, which AgentRunnerMemory
-# limits: with more threads than have room in half of it, the others have small stacks.
-STACK_BYTES = 4 << 20
-SMALL_STACK_BYTES = 1 << 20
 REPORT_SECONDS = 60
 # Runs that a line of the log names.
 NAMED = 5
@@ -61,12 +54,11 @@ class Item:
 
 
 class Worker:
-    """A thread with the function that the loop has given it; without one it is idle."""
+    """A thread with the function that the loop has given it; without one it is idle. `stack`: bytes, when it was started."""
 
     def __init__(self, item: Item) -> None:
         self.item: Item | None = item
-        # Its stack is not a small one; None before the thread is started.
-        self.is_large: bool | None = None
+        self.stack: int | None = None
         # Ends its wait; one too many does no harm.
         self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
@@ -88,10 +80,7 @@ class Executor(ThreadPoolExecutor):
         # The loop takes no other class. The threads are not those of the base class: it keeps a function in
         # its queue for which it could start none, and any other thread executes it later.
         super().__init__(1)
-        threading.stack_size(STACK_BYTES)
-        limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
-        # Threads that may still get large stacks.
-        self._large_left = sys.maxsize if limit == resource.RLIM_INFINITY else limit // 2 // STACK_BYTES
+        self._stacks = stacks.Stacks()
         self._loop = loop
         self._on_spent = on_spent
         self._on_stuck = on_stuck
@@ -218,17 +207,9 @@ class Executor(ThreadPoolExecutor):
                 item.future.set_exception(error)
 
     def _start(self, worker: Worker) -> None:
-        # One that takes the place of another has a stack as large as that.
-        is_first = worker.is_large is None
-        if is_first:
-            worker.is_large = self._large_left > 0
-        try:
-            threading.stack_size(STACK_BYTES if worker.is_large else SMALL_STACK_BYTES)
-            threading.Thread(target=self._work, args=(worker,), name="agent-node", daemon=True).start()
-            self._large_left -= is_first and bool(worker.is_large)
-        finally:
-            # For the threads that libraries start.
-            threading.stack_size(STACK_BYTES)
+        # A thread in the place of another one has a stack as large as that.
+        worker.stack = self._stacks.start(
+            threading.Thread(target=self._work, args=(worker,), name="agent-node", daemon=True), worker.stack)
 
     def _put_back(self, item: Item) -> bool:
         """No thread could be started for it. Returns false if there is no other that will execute it."""
