@@ -171,4 +171,23 @@ like $server->error_log, qr/Node 18\.20\.4 \(\S+\) is too old: 20 or newer is ne
 unlike $server->error_log, qr/SyntaxError|file:\/\//, 'application: without a stack trace';
 is $client->join_run($client->start_run('hello'))->{messages}[0]{content}, 'hello', 'application: other graphs are served';
 undef $server;
+
+# --- A Node older than node_version -------------------------------------------------
+
+my $manifest = decode_json(slurp("$dir/shop/langgraph.json"));
+write_file("$dir/shop/langgraph.json", encode_json({ %{$manifest}, node_version => '99' }));
+$server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "${\ build_dir() }/agent-runner"
+AgentApplication shop $dir/shop
+<Location "/">
+    SetHandler agent
+</Location>
+CONF
+$server->start;
+$client = AgentTest::Client->new(url => $server->url);
+$run = $client->create_run($client->new_thread, undef, assistant_id => (sort keys %{ $manifest->{graphs} })[0], input => {});
+is $client->join_run($run)->{__error__}{error}, 'RunnerStartError', 'application: with a Node older than node_version a run of its graph ends in error';
+like $server->error_log, qr/Node \S+ \(\S+\) is too old: 99 or newer is needed by node_version of langgraph\.json/,
+    'application: a Node older than node_version is named in the log';
+undef $server;
 done_testing;

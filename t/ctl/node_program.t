@@ -24,6 +24,19 @@ is $? >> 8, 78, 'runner: a Node that is too old ends with status 78';
 like $said, qr/\Aagent runner: Node 18\.20\.4 \(\S+\) is too old: 20 or newer is needed \(AgentNodeProgram; .*\)\n\z/,
     'runner: a Node that is too old is named in one line, before any other file is loaded';
 
+my $major = qx(node -p 'parseInt(process.versions.node)') + 0;
+write_file("$top/alone/command_line.mjs", "process.stdout.write('started');\n");
+# The version of langgraph.json, and whether this Node executes the application.
+for my $case ([ $major + 1, 0 ], [ $major + 1 . '.1', 0 ], [ $major, 1 ], [ 18, 1 ]) {
+    my ($version, $starts) = @{$case};
+    my $served = folder('langgraph.json' => encode_json({ node_version => "$version" }));
+    $said = qx(cd '$served' && '$real' '$top/alone/main.mjs' 2>&1);
+    is $? >> 8, $starts ? 0 : 78, "runner: node_version $version and Node $major: the status";
+    like $said, $starts ? qr/\Astarted\z/
+        : qr/\Aagent runner: Node \S+ \(\S+\) is too old: @{[ $major + 1 ]} or newer is needed by node_version of langgraph\.json \(AgentNodeProgram; .*\)\n\z/,
+        "runner: node_version $version and Node $major: an older one is named in one line, before any other file is loaded";
+}
+
 # ---- agentctl ----
 
 # The tools that agentctl and these programs execute, without the Node and the uv of
