@@ -34,8 +34,8 @@ const ctl_option_t ctl_build_options[] = {
      "makes the virtual environment (default: python3)"},
     {"node", "PROGRAM", CTL_NODE,
      "executes JavaScript (default: the first in PATH that is\n"
-     "new enough, else that of a Python package, which is\n"
-     "installed)"},
+     "new enough, as root in the folders of the system; else\n"
+     "that of a Python package, which is installed)"},
     {"runners", "FOLDER", CTL_RUNNERS,
      "the runners (default: those installed with agentctl)"},
     {"memory", "SIZE", CTL_MEMORY,

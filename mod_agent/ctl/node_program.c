@@ -12,6 +12,7 @@
 #include "command.h"
 #include "manifest.h"
 #include "output.h"
+#include "user.h"
 
 #define PROBE_SEC 60
 /* The oldest that the LangGraph packages support. */
@@ -187,9 +188,10 @@ static const char *choose_own(const ctl_build_t *build, long oldest,
 {
     const char *path = apr_pstrcat(build->pool, build->application.directory,
                                    "/", own_node, NULL);
+    const char *folders = ctl_user_path(build->pool);
     const char *found = newest > 0
-        ? apr_psprintf(build->pool, "PATH has Node %ld", newest)
-        : "PATH has no Node";
+        ? apr_psprintf(build->pool, "%s has Node %ld", folders, newest)
+        : apr_pstrcat(build->pool, folders, " has no Node", NULL);
     long major;
 
     ctl_step("%s, and %ld is needed", found, oldest);

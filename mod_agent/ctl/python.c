@@ -13,6 +13,7 @@
 #include "command.h"
 #include "manifest.h"
 #include "output.h"
+#include "user.h"
 
 #define VENV         AGENT_APPLICATION_FOLDER "/venv"
 #define PROBE_SEC    60
@@ -106,8 +107,10 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
     const char *const argv[] = {python, "-m", "venv", venv, NULL};
 
     if (!check_version(python, wanted, found,
-                       "give --python, or install uv, which finds or "
-                       "downloads it")) {
+                       apr_psprintf(build->pool,
+                                    "give --python, or install uv in %s, "
+                                    "which finds or downloads it",
+                                    ctl_user_path(build->pool)))) {
         return false;
     }
     ctl_step("Creating " VENV " with Python 3.%d", found - 300);
@@ -365,8 +368,9 @@ static bool choose_installer(bool *with_uv, const ctl_build_t *build)
         return false;
     }
     if (is_uv && !has_uv) {
-        ctl_warn("langgraph.json: pip_installer: uv is not in PATH: pip "
-                 "installs");
+        ctl_warn("langgraph.json: pip_installer: uv is not in %s: pip "
+                 "installs",
+                 ctl_user_path(build->pool));
     }
     *with_uv = has_uv && !is_pip && (is_uv || config == NULL);
     if (config != NULL && *with_uv) {

@@ -266,6 +266,15 @@ void ctl_user_forget_registries(ctl_build_t *build)
     }
 }
 
+const char *ctl_user_path(apr_pool_t *pool)
+{
+    const char *path = getenv("PATH");
+
+    return path != NULL && strcmp(path, DEFAULT_PATH) == 0
+        ? apr_pstrcat(pool, "PATH (", path, ")", NULL)
+        : "PATH";
+}
+
 /* HOME, which package managers write to, is that folder for users without a
  * home. */
 static void set_environment(const ctl_build_t *build, const struct passwd *user,

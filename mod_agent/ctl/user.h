@@ -18,6 +18,10 @@
  */
 bool ctl_user_become(const ctl_build_t *build);
 
+/* Returns PATH as messages name it, in pool: with its folders if they are those
+ * that root's build searches, whatever PATH root has. */
+const char *ctl_user_path(apr_pool_t *pool);
+
 /* Removes the variables of package managers from the environment: the import of
  * graphs, which executes the application's code, needs no registry. */
 void ctl_user_forget_registries(ctl_build_t *build);

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(build_dir root slurp write_file);
+use AgentTest::Env qw(build_dir is_root root slurp write_file);
 use AgentTest::Node;
 use Cpanel::JSON::XS;
 use CtlTest qw($top as_owner folder link_tools shell_program);
@@ -134,6 +134,14 @@ for my $case (
     my $got = build(application($manifest, %files), $folders, @{$options});
     is $got->{status}, 1, "agentctl: $title: the build fails";
     like $got->{output}, $expected, "agentctl: $title: the message says what is needed";
+}
+
+SKIP: {
+    skip 'only root builds without its PATH', 1 if !is_root();
+    my $system = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+    my $needed = application({ node_version => '999' });
+    my $output = qx(PATH='$top/new:$system' '$top/agentctl' build --runners '$top/runners' --python '$top/nothing' '$needed' 2>&1);
+    like $output, qr/^==> PATH \(\Q$system\E\) has (?:no Node|Node \d+), and 999 is needed$/m, 'agentctl: as root it names the folders that it searches in place of PATH';
 }
 
 # ---- the tests' own ----
