@@ -80,6 +80,42 @@ is_deeply [ @{$after}{qw(checkpoint_id next)}, $after->{tasks}[0]{interrupts}[0]
 $values = run_to_end($asks, 'approve', command => { resume => { $asked => 7 } }, %strict);
 is_deeply [ $values->{n}, $values->{steps}[-1] ], [ 7, { used => 7 } ], 'a command resumes the run';
 
+# --- Commands with an update ------------------------------------------------------
+# The library keeps it as writes to the checkpoint from which the run was started.
+
+my $ADDED = { added => 'by a command' };
+
+sub shown { my ($shown) = @_; return [ $shown->{n}, @{ $shown->{steps} } ] }
+sub history_of { my ($of) = @_; return [ map { shown($_->{values}) } grep { "@{ $_->{next} }" ne '__start__' } @{ expect_200($client->get("/threads/$of/history")) } ] }
+
+for my $durability (qw(async exit)) {
+    my $title = "durability $durability: ";
+    my $commanded = $client->new_thread;
+    run_to_end($commanded, 'approve', input => { n => 0, steps => [] });
+    $values = run_to_end($commanded, 'approve', command => { update => { n => 3, steps => [$ADDED] } }, durability => $durability);
+    my $expected = [ 3, { node => 'propose' }, $ADDED ];
+    is_deeply shown($values), $expected, "${title}a run whose command has an update returns it, though it stops before the next step";
+    my $now = $client->get_state($commanded);
+    is_deeply shown($now->{values}), $expected, "${title}the state has the update";
+    is_deeply [ $now->{next}, $now->{tasks}[0]{interrupts}[0]{value}{question} ], [ ['ask'], 'How many?' ], "${title}beside the interrupt";
+    is_deeply shown($client->get("/threads/$commanded")->{json}{values}), $expected, "${title}the values of the thread have it";
+    my $copy = $client->post("/threads/$commanded/copy")->{json}{thread_id};
+    for my $of ($commanded, $copy) {
+        is_deeply history_of($of)->[0], $expected, $title . ($of eq $copy ? 'a copy has it' : 'the history has it');
+        $values = run_to_end($of, 'approve', command => { resume => 7 });
+        is_deeply shown($values), [ 7, { node => 'propose' }, $ADDED, { node => 'ask' }, { used => 7 } ], "${title}the next run goes on from there";
+        is_deeply history_of($of)->[2], $expected, "${title}afterwards the history still has it";
+    }
+
+    # At the end of the graph.
+    my $run = expect_200($client->post("/threads/$copy/runs", { assistant_id => 'approve', command => { update => { n => 9 }, goto => 'use' } }));
+    is_deeply shown($client->join_run($run))->[-1], { used => 9 }, "${title}a node to which a command goes sees its update";
+    is_deeply [ map { $_->[0] } @{ history_of($copy) } ], [ 9, 9, 7, 3, 0 ], "${title}the step before it shows the update"
+        or diag explain history_of($copy);
+    $client->delete("/threads/$copy/runs/$run->{run_id}");
+    is_deeply [ map { $_->[0] } @{ history_of($copy) } ], [ 7, 7, 3, 0 ], "${title}not after the run was deleted";
+}
+
 # --- Updates, forks ---------------------------------------------------------------
 
 my $updated = expect_200($client->post("/threads/$thread/state",

@@ -20,6 +20,8 @@ FORMAT = "python"
 FORMAT_TEXT = jsontext.dumps(FORMAT)
 # The name under which a state without names is shown.
 ROOT = "__root__"
+# The id of the task under which the library keeps the writes of a command.
+UPDATE_ID = "00000000-0000-0000-0000-000000000000"
 # Prefixes of the library's own channels, which a state does not show.
 HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "join:")
 # Limits of checkpoints that were rendered at their put and not sent yet; beyond them the oldest is rendered again when sent.
@@ -116,7 +118,7 @@ class Checkpoints:
         # Of each namespace the checkpoint that was sent last, and the one that was put last.
         self._last: dict[str, tuple[str, dict[str, Snapshot]]] = {}
         self._newest: dict[str, tuple[str, dict[str, Snapshot]]] = {}
-        # Of that the parent: with durability `exit` not the one that the library streams, which it has not put.
+        # The parent of that one: with durability `exit` not the one that the library streams, which it has not put.
         self._parents: dict[str, tuple[str, str | None]] = {}
         # Checkpoints that were put and not sent, by namespace and id.
         self._captured: OrderedDict[tuple[str, str], Captured] = OrderedDict()
@@ -180,6 +182,18 @@ class Checkpoints:
         """The run goes on from this checkpoint, which an earlier run has sent."""
         self._ids[ns] = configurable_of(payload["config"])["checkpoint_id"]
         keep_newest(self._last, ns, (self._ids[ns], {} if ns else self._head_values))
+
+    def update_line(self, payload: Mapping[str, Any]) -> list[tuple[str, bytes]] | None:
+        """The line `task` that shows what the update of a command has changed in the root checkpoint from which the run goes on.
+
+        The library keeps it as writes to that checkpoint. None: nothing. After remember().
+        """
+        checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
+        known = self._known("", checkpoint_id)
+        texts = [(name, jsontext.dumps(value)) for name, value in values_of(payload["values"]).items()
+                 if difference(value, known.get(name))[0] is not SAME]
+        return [("checkpoint_id", jsontext.dumps(checkpoint_id)), ("task", jsontext.members(
+            [("id", jsontext.dumps(UPDATE_ID)), ("values", jsontext.members(texts))]))] if texts else None
 
     def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:
         last = self._last.get(ns)

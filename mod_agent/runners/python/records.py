@@ -13,6 +13,7 @@ from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs
+from .checkpoints import UPDATE_ID
 from .known import Known
 from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
@@ -107,6 +108,8 @@ class Records:
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
         # changes for each channel of which the checkpoint has a new version.
         self.on_put: OnPut | None = None
+        # Whether the writes of a command were stored.
+        self.has_command = False
         # The values of the head, as they were read.
         self.head_values: dict[str, Snapshot] = {}
 
@@ -175,6 +178,7 @@ class Records:
             ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
             ("task_id", jsontext.dumps(task_id)), ("task_path", cut_text(task_path, TASK_PATH_BYTES_MAX)),
             ("writes", jsontext.array(texts))])
+        self.has_command = self.has_command or task_id == UPDATE_ID and not ns
         # A node that has ended is not executed again, even if the next one ends the process.
         if not task_path.endswith(START):
             if task_id == self._lone_task and all(index >= 0 for index, _, _ in writes):

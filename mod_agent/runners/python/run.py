@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Mapping
 from . import graphs, log
 from .cache import Cache
 from .checkpoints import check_format, configurable_of
-from .errors import is_drained
+from .errors import ValueTooLargeError, is_drained
 from .held import Held
 from .job import Job, payload_of, to_command
 from .output import Output
@@ -55,6 +55,8 @@ class Run(Job):
         self._stream = Stream(output, modes, bool(message.get("stream_subgraphs")), self.metadata)
         self._control = make_control()
         self._is_stopping = False
+        # The line that shows the update of the command, until its writes are stored: with `exit` when the run ends, if at all.
+        self._update: list[tuple[str, bytes]] | None = None
         # With durability `exit`; else empty.
         self._held = Held()
         self._read_state: Callable[[str], Awaitable[dict[str, Any]]]
@@ -230,10 +232,14 @@ class Run(Job):
     async def _take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any]) -> None:
         name, checkpoint_id = "|".join(ns), configurable_of(payload["config"])["checkpoint_id"]
         is_sent = False
+        self._show_update()
         if self.records.known.was_read(name, checkpoint_id):
             self.checkpoints.remember(payload, name)
             # The run was started from it, and nothing has changed it.
             is_sent = not ns and checkpoint_id == self.head and not (self.message.get("command") or {}).get("update")
+            if not ns and checkpoint_id == self.head and not is_sent:
+                self._update = self.checkpoints.update_line(payload)
+                self._show_update()
             self._held.drop(name)
         elif self._is_exit:
             self._held.show(name, payload)
@@ -250,6 +256,15 @@ class Run(Job):
         if self._is_stopping and self._control is None and is_sent and not ns and payload["next"]:
             raise Drained
 
+    def _show_update(self) -> None:
+        if self._update is not None and self.records.has_command:
+            line, self._update = self._update, None
+            try:
+                self.output.send("task", line)
+            except ValueTooLargeError as error:
+                # The library has stored it: the run goes on.
+                log.write(f"agent runner: the state does not show the update of the command: {error}")
+
     def _take_result(self, ns: str, result: Mapping[str, Any]) -> None:
         if not self._held.end(ns, result) and (checkpoint_id := self.checkpoints.last_id(ns)) is not None:
             self.checkpoints.send_task(ns, checkpoint_id, result)
@@ -258,6 +273,7 @@ class Run(Job):
         """Sends held values and, with durability `exit`, the held checkpoints with their tasks."""
         self._stream.send_values()
         self._stream.flush_messages()
+        self._show_update()
         for ns, payload, ends in self._held.take():
             checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
             if self.records.known.has_put(ns, checkpoint_id):

@@ -88,6 +88,7 @@
 
 \ir checkpoints/add_subgraphs.sql
 \ir checkpoints/add_writes.sql
+\ir checkpoints/apply_update.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
 \ir checkpoints/resolve_checkpoint.sql

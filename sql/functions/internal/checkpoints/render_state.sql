@@ -59,6 +59,7 @@ begin
             return;
         end if;
     end if;
+    p_row := agent.apply_update(p_row);
     select coalesce(v.content, '{}'),
            v.cursor || case when p_row.checkpoint_ns <> '' then '.' || p_row.checkpoint_ns else '' end
       into v_values, cursor

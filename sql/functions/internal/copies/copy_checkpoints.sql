@@ -29,10 +29,11 @@ begin
         select 0::bigint as depth, null::uuid as checkpoint_id, p_next as parent_checkpoint_id,
                null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next,
                null::json as tasks, null::json as metadata, null::text as format, null::bigint as state_bytes,
-               null::timestamptz as created_at, 0::bigint as stored, 0::bigint as bytes
+               null::timestamptz as created_at, null::text as update, null::timestamptz as updated_at,
+               0::bigint as stored, 0::bigint as bytes
         union all
         select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
-               x.metadata, x.format, x.state_bytes, x.created_at, c_fixed + s.size,
+               x.metadata, x.format, x.state_bytes, x.created_at, o.task, o.saved_at, c_fixed + s.size,
                up.bytes + 3000 + s.size
                + case
                    when x.run_id is distinct from up.run_id
@@ -68,9 +69,11 @@ begin
                    and k.checkpoint_id = up.parent_checkpoint_id
                  limit 1
                ) x
+          left join lateral agent.find_update(
+                    p_copy.deployment_id, p_copy.source_id, p_ns, x.checkpoint_id, p_copy.started_at) o on true
          cross join lateral (
                 select pg_column_size(x.channels)::bigint + pg_column_size(x.next) + pg_column_size(x.tasks)
-                       + pg_column_size(x.metadata) + pg_column_size(p_ns) as size
+                       + pg_column_size(x.metadata) + pg_column_size(p_ns) + coalesce(pg_column_size(o.task), 0) as size
                ) s
          where up.bytes < p_bytes
     ),
@@ -84,6 +87,16 @@ begin
          where u.depth > 0
             on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing
         returning checkpoint_id
+    ),
+    -- Those of the source are deleted with the runs that sent them.
+    updates as (
+        insert into agent.checkpoint_tasks (
+            deployment_id, thread_id, checkpoint_id, task_id, run_id, checkpoint_ns, task, saved_at)
+        select p_copy.deployment_id, p_copy.thread_id, u.checkpoint_id, agent.update_id(), p_copy.thread_id, p_ns,
+               u.update, u.updated_at
+          from up u
+         where u.update is not null
+            on conflict (deployment_id, thread_id, checkpoint_id, task_id, run_id) do nothing
     ),
     runs as (
         insert into agent.copied_runs (deployment_id, thread_id, run_id, metadata)

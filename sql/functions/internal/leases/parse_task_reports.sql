@@ -10,8 +10,10 @@ begin
     return (
         select array_agg(row(
                    i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.task ->> 'id',
-                   agent.pick_members(
-                       i.task, array['error', 'interrupts', 'result', 'checkpoint', 'state'])::text)::agent.batch_task)
+                   agent.pick_members(i.task, case
+                       when i.task ->> 'id' = agent.update_id() then array['values']
+                       else array['error', 'interrupts', 'result', 'checkpoint', 'state']
+                   end)::text)::agent.batch_task)
           from json_to_recordset(p_task_reports) as i (
                    d uuid, r uuid, e integer, ns text, checkpoint_id uuid, task json));
 end

@@ -29,6 +29,7 @@ begin
        and k.checkpoint_ns = ''
        and k.checkpoint_id = p_thread.head_checkpoint_id;
     if v_has_values then
+        v_head := agent.apply_update(v_head);
         select v.content, v.cursor into v_values, cursor
           from agent.compose_bounded_values(
                    p_thread.deployment_id, p_thread.thread_id, v_head.checkpoint_id, v_head.channels,

@@ -58,9 +58,12 @@ begin
                and c.thread_id = v_run.thread_id
                and c.checkpoint_ns = ''
                and c.checkpoint_id = v_run.last_checkpoint_id;
+            v_checkpoint := agent.apply_update(v_checkpoint);
             -- Each attempt sends the whole body: a small request must not cause much traffic.
             v_body := agent.concat_objects(v_body, case
-                when v_checkpoint.state_bytes > c_values_bytes
+                when coalesce(v_checkpoint.state_bytes, (
+                    select sum(c.bytes)
+                      from unnest(v_checkpoint.channels) c)) > c_values_bytes
                     then '{"values": null, "values_omitted": true}'
                 else json_build_object('values', (
                     select v.content::json

@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The newest report of a run about the update of a command, with which it has changed a checkpoint.
+-- p_until: reports that were saved later are passed over.
+-- Returns: one row or none: {"values": the channels that it has changed, whole}, as text.
+-- Locks:   none.
+create or replace function agent.find_update(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_checkpoint_ns text,
+    p_checkpoint_id uuid,
+    p_until timestamptz
+) returns table (task text, saved_at timestamptz)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select x.task, x.saved_at
+      from agent.checkpoint_tasks x
+     where x.deployment_id = p_deployment_id
+       and x.thread_id = p_thread_id
+       and x.checkpoint_id = p_checkpoint_id
+       and x.task_id = agent.update_id()
+       and x.checkpoint_ns = p_checkpoint_ns
+       and x.saved_at <= p_until
+     order by x.saved_at desc, x.run_id desc
+     limit 1
+$function$;
+
+comment on function agent.find_update(uuid, uuid, text, uuid, timestamptz) is
+    'The update of a command that has changed a checkpoint.';
