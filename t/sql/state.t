@@ -263,12 +263,12 @@ subtest 'state, thread and join show the interrupts of tasks' => sub {
         { messages => [ AgentSQL::Play::human('q') ], __interrupt__ => [$interrupt] };
 };
 
-subtest 'join of a run at a static breakpoint has an empty __interrupt__' => sub {
+subtest 'join of a run at a static breakpoint has no __interrupt__' => sub {
     my $claim = leased($play->thread);
     $play->save($worker,
         AgentSQL::Play::checkpoint($claim, values => {}, next => ['tools']),
         AgentSQL::Play::finish($claim));
-    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), { __interrupt__ => [] };
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)}), {};
 };
 
 subtest 'join adds no __interrupt__ for a value that contains the word' => sub {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The values that a final run left, with __interrupt__ added when the run succeeded and stopped before the
--- end of the graph: at a breakpoint or an interrupt. It takes the place of a value that is not an object.
+-- The values that a final run left, with __interrupt__ added when the run succeeded and stopped at an interrupt. It
+-- takes the place of a value that is not an object.
 -- p_checkpoint_id: null = the last one of the run.
 -- Returns: content: the JSON text; null when there is no such checkpoint.
 --          cursor: as in agent.get_state, for values of more than p_max_bytes (null = no limit).
@@ -33,14 +33,16 @@ begin
        and c.checkpoint_ns = ''
        and c.checkpoint_id = v_checkpoint_id;
     if json_array_length(v_next) > 0 and p_run.status = 'success' then
-        if not starts_with(content, '{') then
-            content := '{}';
-            cursor := null;
-        end if;
         select i.flat into v_interrupts
           from agent.render_interrupts(
                  agent.render_tasks(p_run.deployment_id, p_run.thread_id, '', v_checkpoint_id, v_tasks)) i;
-        content := agent.add_to_values(content, '__interrupt__', v_interrupts);
+        if json_array_length(v_interrupts) > 0 then
+            if not starts_with(content, '{') then
+                content := '{}';
+                cursor := null;
+            end if;
+            content := agent.add_to_values(content, '__interrupt__', v_interrupts);
+        end if;
     end if;
 end
 $function$;
