@@ -381,8 +381,11 @@ static const char *check_protection(const reading_t *reading)
     return agent_json_get(file, "auth") != NULL
             && !reading->application->ignores_auth
         ? refuse(reading,
-                 "no auth, unless a third argument ignore-auth says that "
-                 "httpd checks who may use the application",
+                 reading->application->name != NULL
+                     ? "no auth, unless a third argument ignore-auth says that "
+                       "httpd checks who may use the application"
+                     : "no auth, unless --ignore-auth says that httpd checks "
+                       "who may use the application",
                  "one")
         : NULL;
 }

@@ -24,6 +24,32 @@
 #define LOCK AGENT_APPLICATION_FOLDER "/build.lock"
 #define LOG  AGENT_APPLICATION_FOLDER "/build.log"
 
+/* Says why LOCK could not be opened, by errno. */
+static void report_lock(const ctl_build_t *build)
+{
+    int error = errno;
+    const char *directory = build->application.directory;
+    const char *user = ctl_user_name(geteuid(), build->pool);
+    struct stat info;
+
+    if (error == EACCES && lstat(AGENT_APPLICATION_FOLDER, &info) == 0) {
+        ctl_error("%s/" LOCK ": %s: what an earlier build made belongs to %s: "
+                  "remove %s/" AGENT_APPLICATION_FOLDER
+                  ", or give it to %s (chown -R)",
+                  directory, strerror(error),
+                  ctl_user_name(info.st_uid, build->pool), directory, user);
+    }
+    else if (error == EACCES && stat(".", &info) == 0) {
+        ctl_error("%s: %s: it belongs to %s, and %s may not write to it: build "
+                  "it as its owner, or as root with --user %s",
+                  directory, strerror(error),
+                  ctl_user_name(info.st_uid, build->pool), user, user);
+    }
+    else {
+        ctl_error("%s/" LOCK ": %s", directory, strerror(error));
+    }
+}
+
 /* Two builds of one folder at once would write the same packages. Returns the
  * lock, which the end of the process releases; -1 after printing why. */
 static int lock_folder(const ctl_build_t *build)
@@ -34,8 +60,7 @@ static int lock_folder(const ctl_build_t *build)
         lock = open(LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     }
     if (lock < 0) {
-        ctl_error("%s/" LOCK ": %s", build->application.directory,
-                  strerror(errno));
+        report_lock(build);
         return -1;
     }
     if (flock(lock, LOCK_EX | LOCK_NB) != 0) {

@@ -3,6 +3,7 @@
 #include "manifest.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -229,13 +230,20 @@ static bool check_env(const ctl_build_t *build)
     const char *file = ctl_manifest_text(build, "env");
     const char *example;
     const char *reason;
+    int error;
 
     if (file == NULL || access(file, R_OK) == 0) {
         return true;
     }
-    reason = strerror(errno);
+    error = errno;
+    reason = strerror(error);
     example = apr_pstrcat(build->pool, file, ".example", NULL);
-    if (access(example, R_OK) == 0) {
+    if (error == EACCES) {
+        ctl_error(FILE_NAME ": env: %s: %s: user %s, and that of the runners, "
+                            "must be able to read it (chgrp, chmod 640)",
+                  file, reason, getenv("USER"));
+    }
+    else if (error == ENOENT && access(example, R_OK) == 0) {
         ctl_error(FILE_NAME ": env: %s: %s: copy %s to it, and set the values",
                   file, reason, example);
     }

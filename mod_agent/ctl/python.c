@@ -2,6 +2,7 @@
 /* The virtual environment of an application in Python; see python.h. */
 #include "python.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,6 +171,9 @@ static const char *copy_folder(const char *folder, int number, apr_pool_t *pool)
         ctl_python_program, "-c", copy_script, folder, copy, NULL};
 
     if (ctl_command_run(argv) == 0) {
+        ctl_step("%s is installed from a copy: build again after each change "
+                 "of it",
+                 folder);
         return apr_pstrcat(pool, "./", copy, NULL);
     }
     ctl_error("%s could not be copied", folder);
@@ -185,6 +189,10 @@ static bool add_folder(apr_array_header_t *argv, const char *folder,
     bool is_package = has_file(folder, "pyproject.toml", pool)
         || has_file(folder, "setup.py", pool);
 
+    if (access(folder, F_OK) != 0) {
+        ctl_error("langgraph.json: %s: %s", folder, strerror(errno));
+        return false;
+    }
     if (is_package && access(folder, W_OK) == 0) {
         APR_ARRAY_PUSH(argv, const char *) = "-e";
     }

@@ -28,7 +28,7 @@
 /* ---- whose folder ---- */
 
 /* Overwrites what getpwnam() and getpwuid() returned before. */
-static const char *get_name(uid_t id, apr_pool_t *pool)
+const char *ctl_user_name(uid_t id, apr_pool_t *pool)
 {
     const struct passwd *user = getpwuid(id);
 
@@ -43,7 +43,8 @@ static const struct passwd *find_user(const ctl_build_t *build,
                                                     : getpwuid(info->st_uid);
 
     if (user == NULL) {
-        ctl_error(build->user != NULL ? "there is no user %s"
+        ctl_error(build->user != NULL ? "there is no user %s: create it "
+                                        "(useradd --system)"
                                       : "the owner of %s has no name",
                   build->user != NULL ? build->user
                                       : build->application.directory);
@@ -184,7 +185,8 @@ static void refuse_owner(const ctl_build_t *build, const struct stat *info,
     ctl_error("%s belongs to %s, neither to %s nor to root alone: build it as "
               "its owner, without --user, or give it to root (chown -R root "
               "%s)",
-              directory, get_name(info->st_uid, build->pool), name, directory);
+              directory, ctl_user_name(info->st_uid, build->pool), name,
+              directory);
 }
 
 /* As root: the folder is the user's, or root's alone. */

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <sys/types.h>
+
 #include "build.h"
 
 /*
@@ -17,6 +19,9 @@
  * build there.
  */
 bool ctl_user_become(const ctl_build_t *build);
+
+/* Returns the name of the user, or words with its number, in pool. */
+const char *ctl_user_name(uid_t id, apr_pool_t *pool);
 
 /* Returns PATH as messages name it, in pool: with its folders if they are those
  * that root's build searches, whatever PATH root has. */

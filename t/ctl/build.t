@@ -75,12 +75,13 @@ for my $case (
     [ 'a runner that reports nothing', {}, { report => '', status => 0 }, 1, qr/the runner reported no graphs/ ],
     [ 'a runner that reports no JSON', {}, { report => '{"graphs":', status => 0 }, 1, qr/the runner reported no graphs/ ],
     [ 'packages that cannot be installed', { dependencies => ['x'] }, { no_packages => 1 }, 1, qr/could not be installed/ ],
+    [ 'a folder that does not exist', { dependencies => [ '.', './nope' ] }, {}, 1, qr/^agentctl: langgraph\.json: \.\/nope: No such file or directory$/m ],
     [ 'an option as dependency', { dependencies => ['--index-url=http://evil'] }, {}, 1, qr/expected folders and requirements.*--index-url/ ],
     [ 'dependencies that are not a list', { dependencies => {} }, {}, 2, qr/expected a list of texts as dependencies/ ],
     [ 'a Python that is too old', { python_version => '3.12' }, {}, 1, qr/is Python 3\.11, and 3\.12 is needed/ ],
     [ 'a Python older than the libraries want', {}, { version => 309 }, 1, qr/is Python 3\.9, and 3\.10 is needed/ ],
     [ 'no graphs', { graphs => {} }, {}, 2, qr/expected an object with 1 to 200 graphs as graphs/ ],
-    [ 'auth', { auth => { path => './auth.py:auth' } }, {}, 2, qr/auth/ ],
+    [ 'auth', { auth => { path => './auth.py:auth' } }, {}, 2, qr/expected no auth, unless --ignore-auth says/ ],
     [ 'a langgraph.json that is not JSON', '{', {}, 2, qr/expected JSON.*line 1/ ],
 ) {
     my ($title, $manifest, $files, $status, $expected) = @{$case};
@@ -202,9 +203,39 @@ like build(application({ graphs => { g => './g.mjs:graph' } }, version => '20.0.
 like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24' }, %node), '--node', $interpreter)->{output},
     qr/is Node 22, and 24 is needed/, 'build: a Node that is too old is refused';
 
+# ---- rights ----
+my $unreadable = application({ env => '.env' }, '.env' => '', '.env.example' => '');
+my $of_root = application({});
+my $foreign = application({});
+{
+    my $copied = "$top/agentctl-of-all";
+    copy($program, $copied) or die "agentctl: $!\n";
+    chmod 0755, $copied;
+    my $name = getpwuid $uid;
+    my $refused = sub {
+        my ($folder) = @_;
+        return scalar qx(@{[as_owner()]} '$copied' build --runners '$top/runners' --python '$interpreter' '$folder' 2>&1);
+    };
+    chmod 0000, "$unreadable/.env";
+    is $refused->($unreadable), "agentctl: langgraph.json: env: .env: Permission denied: user $name, and that of the runners, must be able to read it (chgrp, chmod 640)\n",
+        'rights: of an env that cannot be read it is said who must read it';
+    chmod 0555, "$foreign/.agent";
+    my $owner = is_root() ? 'root' : $name;
+    chown 0, 0, "$foreign/.agent" if is_root();
+    is $refused->($foreign), "agentctl: $foreign/.agent/build.lock: Permission denied: what an earlier build made belongs to $owner: remove $foreign/.agent,"
+        . " or give it to $name (chown -R)\n", 'rights: what a build of another user has made is named, with its owner and the remedy';
+    chmod 0755, "$foreign/.agent";
+    system('rm', '-r', "$of_root/.agent");
+    chmod 0555, $of_root;
+    chown 0, 0, $of_root if is_root();
+    is $refused->($of_root), "agentctl: $of_root: Permission denied: it belongs to $owner, and $name may not write to it: build it as its owner,"
+        . " or as root with --user $name\n", 'rights: a folder to which the user may not write is named, with its owner and the remedy';
+    chmod 0755, $of_root;
+}
+
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 26 if !is_root();
+    skip 'only root can become another user', 27 if !is_root();
     my $terminal = application({}, report => '{"graphs":{"g":{}}}');
     build_python($terminal);
     isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
@@ -223,6 +254,7 @@ SKIP: {
     is $given->{status}, 0, 'users: a folder of root is built by another user' or diag $given->{output};
     like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
         'users: a package in it is installed from a copy';
+    like $given->{output}, qr/^==> \. is installed from a copy: build again after each change of it$/m, 'users: which the output says';
     unlike $given->{said}, qr/^0\|/m, 'users: root executes nothing';
     my $secret = application({});
     system('rm', '-r', "$secret/.agent");
@@ -290,7 +322,7 @@ SKIP: {
 is build(application({}), '--user', 'root')->{output},
     "agentctl: nothing is installed as root: give --user NAME, the user of its runners (AgentRunnerUser)\n",
     'users: nobody builds as root, whose ever the folder is';
-like build(application({}), '--user', 'no-such-user')->{output}, qr/there is no user no-such-user/, 'users: an unknown user is refused';
+like build(application({}), '--user', 'no-such-user')->{output}, qr/there is no user no-such-user: create it \(useradd --system\)$/m, 'users: an unknown user is refused';
 
 # ---- usage ----
 for my $arguments ('', 'make .', 'build', 'build . .', 'build --wrong .') {
