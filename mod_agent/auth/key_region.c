@@ -227,10 +227,15 @@ static bool is_open(request_rec *r)
             || strcmp(r->handler, agent_location_handler(r)) == 0);
 }
 
+/* The empty response keeps an ErrorDocument from being sent: with ProxyPass its
+ * request would have the key. */
 static int refuse(request_rec *r, const agent_error_t *err)
 {
+    int status = agent_problem_refuse(r, NULL, err);
+
     agent_body_skip(r);
-    return agent_problem_refuse(r, NULL, err);
+    ap_custom_response(r, status, "");
+    return status;
 }
 
 /* httpd refuses such a path, and logs it with the client's address. The flags
@@ -294,8 +299,8 @@ static int keep_unread_from_log(request_rec *r)
     return DECLINED;
 }
 
-/* The document of an error, maybe of this one, is sent by an internal redirect
- * that has its status. */
+/* The document of another error is sent by an internal redirect that has its
+ * status. */
 static bool is_error_document(const request_rec *r)
 {
     return r->prev != NULL && r->status != HTTP_OK;
@@ -304,15 +309,15 @@ static bool is_error_document(const request_rec *r)
 /* In a hook, before the handler: other handlers, such as mod_proxy's, read the
  * body. httpd itself reads it after a response of mod_rewrite, and after its
  * own response to a path that it cannot decode. Modules such as mod_alias
- * (`Redirect`) answer paths of an API before its handler. An internal redirect
- * may come from a route without data, which has passed this hook. */
+ * (`Redirect`) answer paths of an API before its handler. An internal redirect,
+ * also to the document of an error, may come from a route without data, which
+ * has passed this hook. */
 static int refuse_foreign(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
     agent_error_t *err = NULL;
 
-    return r->main != NULL || is_error_document(r)
-            || !agent_region_is_guarded(config)
+    return r->main != NULL || !agent_region_is_guarded(config)
             || find_foreign(r, config) == NULL
             || (is_open(r) && !agent_body_exists(r))
             || agent_key_region_check(r, config, &err) == APR_SUCCESS

@@ -68,9 +68,14 @@ static bool is_for_api(request_rec *r)
     return agent_router_find(agent_location_handler(r)) != NULL;
 }
 
+/* An empty one is none: refusals of this module set it. A quotation mark begins
+ * a text. */
 static bool has_document(request_rec *r)
 {
-    return ap_response_code_string(r, ap_index_of_response(r->status)) != NULL;
+    const char *document = ap_response_code_string(
+        r, ap_index_of_response(r->status));
+
+    return document != NULL && strcmp(document, "\"") != 0;
 }
 
 /* ---- the body ---- */

@@ -276,16 +276,18 @@ subtest 'wrong region: the logs of the shipped configuration have nothing of it'
     }
 };
 
-subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
-    for my $case ([ 421, undef ], [ 307, 'https://us.api.example.com' ]) {
+subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
+    for my $case ([ 403, undef ], [ 421, undef ], [ 307, 'https://us.api.example.com' ]) {
         my ($status, $base) = @{$case};
         my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
             '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
             '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
             (map { "LoadModule ${_}_module \"\${MODULES}/mod_$_.so\"" } qw(alias rewrite dir proxy proxy_http)),
-            '<Location "/routes">', 'AgentPrefix /routes', 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteRule info$ /nothing', 'RewriteRule ok$ http://127.0.0.1:${PORT}/ok [P]', '</Location>',
+            '<Location "/routes">', 'AgentPrefix /routes', 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteCond %{QUERY_STRING} forbid', 'RewriteRule info$ - [F]', 'RewriteRule info$ /nothing', 'RewriteRule ok$ http://127.0.0.1:${PORT}/ok [P]', '</Location>',
             '<VirtualHost *>', 'ServerName platform.example.com', 'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
-            'RewriteEngine On', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
+            # The document would be read from another server, with the key.
+            'ErrorDocument 403 /document', 'ErrorDocument 421 /document',
+            'RewriteEngine On', 'RewriteRule ^/document http://127.0.0.1:${PORT}/ok [P]', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
             '<VirtualHost *>', 'ServerName shop.example.com', '<Location "/">', 'SetHandler agent', '</Location>', '</VirtualHost>');
         $with->start;
         my $to = AgentTest::Client->new(url => $with->url);
@@ -303,6 +305,9 @@ subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path, the Location of $status";
         }
         is $to->get($_)->{status}, m{info} ? 404 : 200, "wrong region: $_ without a key is rewritten" for qw(/routes/info /routes/ok);
+        my $refused = $to->get('/routes/info?forbid', undef, with($foreign));
+        is $refused->{status}, 403, 'wrong region: a route without data that a RewriteRule refuses';
+        unlike $refused->{text} // '', qr/"ok"/, 'wrong region: the document of such an error is not read from another server';
         is $to->get('/routes/', undef, with($foreign))->{status}, 200, 'wrong region: a route that no RewriteRule takes needs no key';
         my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
         is outcome($shop), ($status == 307 ? 403 : $status) . ' wrong_region', "wrong region: $status from the host of a deployment";
