@@ -133,6 +133,25 @@ static apr_status_t attach_new(rlr_table_t *table, const mapping_t *mapping,
     return APR_SUCCESS;
 }
 
+/* The ledger from before the restart, if there is one. */
+static bool find_ledger(rlr_ledger_t *ledger, server_rec *server)
+{
+    const mapping_t *mapping = find_mapping(LEDGER_KEY, server->process->pool);
+
+    return mapping != NULL
+        && rlr_ledger_attach(ledger, mapping->memory, mapping->size);
+}
+
+/* The share of the store was counted in the table that this one replaces. */
+static void change_table(server_rec *server)
+{
+    rlr_ledger_t ledger;
+
+    if (find_ledger(&ledger, server)) {
+        rlr_ledger_change_table(&ledger);
+    }
+}
+
 /* Replaces the segment by one of another size, or with more rows. */
 static apr_status_t replace(rlr_table_t *table, mapping_t *mapping,
                             const rlr_table_t *old, uint32_t *rows,
@@ -156,6 +175,7 @@ static apr_status_t replace(rlr_table_t *table, mapping_t *mapping,
                                  "slots (carry-over: status %d); until the "
                                  "old children exit, both count",
                  table_slots, (int)status);
+    change_table(server);
     munmap(mapping->memory, mapping->size);
     *mapping = next;
     return APR_SUCCESS;
@@ -253,6 +273,7 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
     if (rv == APR_SUCCESS) {
         /* The key is copied: this library may be unloaded at a restart. */
         apr_pool_userdata_set(mapping, MAPPING_KEY, NULL, process_pool);
+        change_table(server);
     }
     return rv;
 }
@@ -330,4 +351,13 @@ apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
     }
     apr_pool_userdata_set(mapping, LEDGER_KEY, NULL, process_pool);
     return APR_SUCCESS;
+}
+
+void rlr_shm_pause_ledger(server_rec *server)
+{
+    rlr_ledger_t ledger;
+
+    if (find_ledger(&ledger, server)) {
+        rlr_ledger_pause(&ledger);
+    }
 }

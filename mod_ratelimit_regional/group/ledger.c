@@ -10,7 +10,7 @@
 
 /* "RLRLEDGR", and a number that changes with the layout and its meaning. */
 #define LEDGER_MAGIC  0x524744454c524c52U
-#define LEDGER_LAYOUT 1U
+#define LEDGER_LAYOUT 2U
 
 /* The longest time between the starts of two partitions. */
 #define START_MS 10000U
@@ -39,6 +39,7 @@ static void set_parts(rlr_ledger_t *ledger, void *memory, uint32_t sets)
 {
     ledger->memory = memory;
     ledger->generation = 0;
+    ledger->table = 0;
     ledger->sets = sets;
     ledger->tags = (struct rlr_lease_tags_t *)(ledger->memory + 1);
     ledger->leases = (rlr_lease_t *)(ledger->tags + sets);
@@ -80,7 +81,18 @@ bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size)
     set_parts(ledger, memory, header->sets);
     ledger->generation = atomic_fetch_add(&ledger->memory->generation, 1) + 1;
     atomic_store(&ledger->memory->warned_ms[RLR_LEDGER_RULES], 0);
+    ledger->table = atomic_load(&ledger->memory->tables);
     return true;
+}
+
+void rlr_ledger_change_table(rlr_ledger_t *ledger)
+{
+    ledger->table = atomic_fetch_add(&ledger->memory->tables, 1) + 1;
+}
+
+bool rlr_ledger_has_table(const rlr_ledger_t *ledger)
+{
+    return atomic_load(&ledger->memory->tables) == ledger->table;
 }
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger)
@@ -124,6 +136,25 @@ rlr_wait_slot_t *rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
 
 /* ---- Partitions ---- */
 
+/* What other configurations have changed since the lock was held last: they do
+ * not wait for it. */
+static void catch_up_locked(rlr_partition_t *part, const rlr_ledger_t *ledger,
+                            uint64_t now_ms)
+{
+    uint32_t tables = atomic_load(&ledger->memory->tables);
+    uint32_t returns = atomic_load(&ledger->memory->returns);
+
+    if (part->tables != tables) {
+        part->tables = tables;
+        rlr_member_change_table(&part->state.member);
+    }
+    if (part->returns != returns) {
+        part->returns = returns;
+        rlr_member_resume(&part->state.member,
+                          rlr_ledger_counted_until(ledger, now_ms));
+    }
+}
+
 rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
                                     uint32_t partition, uint64_t now_ms)
 {
@@ -140,6 +171,7 @@ rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
     if (rv != 0) {
         return NULL;
     }
+    catch_up_locked(part, ledger, now_ms);
     lost_until_ms = atomic_load(&part->lost_until_ms);
     if (lost_until_ms > part->state.member.lost_until_ms) {
         part->state.member.lost_until_ms = lost_until_ms;
@@ -159,6 +191,19 @@ void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec)
 
     while (before < interval_sec
            && !atomic_compare_exchange_weak(longest, &before, interval_sec)) {
+    }
+}
+
+void rlr_ledger_pause(const rlr_ledger_t *ledger)
+{
+    atomic_store(&ledger->memory->is_paused, true);
+}
+
+void rlr_ledger_resume(const rlr_ledger_t *ledger, uint32_t longest_sec)
+{
+    if (atomic_exchange(&ledger->memory->is_paused, false)) {
+        rlr_ledger_use_interval(ledger, longest_sec);
+        atomic_fetch_add(&ledger->memory->returns, 1);
     }
 }
 

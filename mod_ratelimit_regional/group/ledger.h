@@ -27,6 +27,7 @@ typedef struct rlr_ledger_t {
     rlr_lease_t *leases;
     uint32_t sets;
     uint32_t generation;
+    uint32_t table; /* of the configuration */
 } rlr_ledger_t;
 
 /* A partition; its member may be used with its lock only. */
@@ -43,6 +44,14 @@ bool rlr_ledger_create(rlr_ledger_t *ledger, void *memory, uint32_t keys,
 /* Uses memory of that size which another call has created, for another
  * configuration; false: a call of another release, with another layout. */
 bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size);
+
+/* Another table takes the place of the one that has counted the share of the
+ * host; before a process uses it. */
+void rlr_ledger_change_table(rlr_ledger_t *ledger);
+
+/* Whether no table has taken the place of that of this configuration; with the
+ * lock of a partition. Processes with an earlier one have no share. */
+bool rlr_ledger_has_table(const rlr_ledger_t *ledger);
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
 
@@ -91,6 +100,11 @@ void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
 
 /* Records that a limit of that interval is in use. */
 void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec);
+
+/* A configuration has no store; and one that has, whose longest interval is
+ * that: if the one before had none, its admissions count as of the share. */
+void rlr_ledger_pause(const rlr_ledger_t *ledger);
+void rlr_ledger_resume(const rlr_ledger_t *ledger, uint32_t longest_sec);
 
 /* Until when an admission before now_ms may count, under any limit that has
  * been in use. */

@@ -22,6 +22,7 @@
 #define RLR_LEDGER_LAYOUT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "../counter/choice.h"
 #include "../counter/header.h"
@@ -33,6 +34,9 @@ struct rlr_partition_t {
     _Alignas(64) pthread_mutex_t mutex;
     rlr_ledger_state_t state;
     _Atomic uint64_t lost_until_ms;
+    /* Those of the memory that the state takes account of. */
+    uint32_t tables;
+    uint32_t returns;
 };
 
 typedef struct rlr_stripe_t {
@@ -52,6 +56,9 @@ struct rlr_ledger_memory_t {
     _Atomic uint32_t longest_sec; /* interval of all leases */
     /* Configurations that have attached it. */
     _Atomic uint32_t generation;
+    _Atomic uint32_t tables;  /* that have taken the place of another one */
+    _Atomic uint32_t returns; /* after configurations without a store */
+    _Atomic bool is_paused;   /* the last configuration has no store */
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;

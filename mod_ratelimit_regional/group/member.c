@@ -36,6 +36,25 @@ void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms)
     member->local_until_ms = counted_until_ms;
 }
 
+void rlr_member_change_table(rlr_member_t *member)
+{
+    if (member->local_until_ms > member->share_from_ms) {
+        member->share_from_ms = member->local_until_ms;
+    }
+}
+
+void rlr_member_resume(rlr_member_t *member, uint64_t counted_until_ms)
+{
+    /* The reply to a call from before would confirm that nothing was used. */
+    member->generation++;
+    member->has_used_share = true;
+    member->local_until_ms = counted_until_ms;
+    member->share_from_ms = counted_until_ms;
+    /* The data at the store are without these admissions: the epoch ends. */
+    member->is_clock_set = member->was_member;
+    member->heartbeat_until_ms = 0;
+}
+
 void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
 {
     uint32_t generation = member->generation + 1;
@@ -289,7 +308,12 @@ static uint64_t find_share(const rlr_member_t *member,
     uint64_t share_ms = config->share_ms;
     uint64_t from_ms = member->answered_ms
         + rlr_period_cut_off(limit.interval_sec);
-    uint64_t latest_ms = from_ms > now_ms ? from_ms : now_ms;
+    uint64_t latest_ms;
+
+    if (from_ms < member->share_from_ms) {
+        from_ms = member->share_from_ms;
+    }
+    latest_ms = from_ms > now_ms ? from_ms : now_ms;
 
     /* The base is not after the last heartbeat, and W is longer than T. */
     if (!has_number(member, config) || !member->is_entitled

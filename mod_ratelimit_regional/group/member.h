@@ -51,6 +51,7 @@ typedef struct rlr_member_t {
     uint64_t confirmed_ms;       /* when it sent the last answered heartbeat */
     uint64_t attest_until_ms;
     uint64_t local_until_ms; /* until when an admission of the share counts */
+    uint64_t share_from_ms;  /* before that it admits nothing of the share */
     uint64_t lost_until_ms;  /* until when a mark counts that was not kept */
     int64_t base_ms;
     int64_t joined_ms; /* when the host got the number */
@@ -68,6 +69,15 @@ void rlr_member_init(rlr_member_t *member);
  * again, and nothing is assumed about the past; no earlier admission counts for
  * longer than until counted_until_ms. */
 void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms);
+
+/* Another table counts the share from now on: not before what the former one
+ * has counted is over. */
+void rlr_member_change_table(rlr_member_t *member);
+
+/* The host has decided without the store in between, by the whole limit: that
+ * counts until counted_until_ms as admissions of its share do, and the store
+ * does not know of it. */
+void rlr_member_resume(rlr_member_t *member, uint64_t counted_until_ms);
 
 /* Returns the kind of the next call; *alone: the one after it waits for its
  * reply, or for RLR_PERIOD_CALL_MS. */

@@ -289,6 +289,9 @@ static rlr_ledger_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
     if (state == NULL) {
         return NULL;
     }
+    if (!rlr_ledger_has_table(&group->ledger)) {
+        return state;
+    }
     /* Not before the lock was taken. */
     share->count = rlr_member_local(&state->member, &group->member, key, limit,
                                     get_time().floor_ms);

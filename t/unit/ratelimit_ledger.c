@@ -116,6 +116,63 @@ static void a_process_that_dies_with_the_lock_of_a_partition(void **state)
     end(&test);
 }
 
+/* The share of a partition has been used, and counts until 30000. */
+static void use_share(case_t *test, uint32_t partition)
+{
+    rlr_ledger_state_t *state = rlr_ledger_lock(&test->ledger, partition, 1000);
+
+    state->member.local_until_ms = 30000;
+    rlr_ledger_unlock(&test->ledger, partition);
+}
+
+static void another_table_has_the_share_after_the_former_one(void **state)
+{
+    rlr_ledger_t next;
+    const rlr_ledger_state_t *partition;
+    case_t test;
+
+    begin(&test, 16);
+    use_share(&test, 3);
+    assert_true(rlr_ledger_attach(&next, test.memory, test.size));
+    assert_true(rlr_ledger_has_table(&next));
+    rlr_ledger_change_table(&next);
+    assert_true(rlr_ledger_has_table(&next));
+    assert_false(rlr_ledger_has_table(&test.ledger));
+    partition = rlr_ledger_lock(&next, 3, 2000);
+    assert_int_equal(partition->member.share_from_ms, 30000);
+    rlr_ledger_unlock(&next, 3);
+    partition = rlr_ledger_lock(&next, 4, 2000);
+    assert_int_equal(partition->member.share_from_ms, 0);
+    rlr_ledger_unlock(&next, 4);
+    end(&test);
+}
+
+static void admissions_without_a_store_count_as_of_the_share(void **state)
+{
+    const rlr_ledger_state_t *partition;
+    uint32_t generation;
+    case_t test;
+
+    begin(&test, 16);
+    /* The configuration before has a store, too. */
+    rlr_ledger_resume(&test.ledger, 10);
+    partition = rlr_ledger_lock(&test.ledger, 3, 1000);
+    assert_false(partition->member.has_used_share);
+    generation = partition->member.generation;
+    rlr_ledger_unlock(&test.ledger, 3);
+    rlr_ledger_pause(&test.ledger);
+    rlr_ledger_resume(&test.ledger, 10);
+    partition = rlr_ledger_lock(&test.ledger, 3, 2000);
+    assert_true(partition->member.has_used_share);
+    assert_in_range(partition->member.local_until_ms, 12000, 20000);
+    assert_int_equal(partition->member.share_from_ms,
+                     partition->member.local_until_ms);
+    /* A reply to a call from before does not count. */
+    assert_int_not_equal(partition->member.generation, generation);
+    rlr_ledger_unlock(&test.ledger, 3);
+    end(&test);
+}
+
 static void a_warning_is_due_once_a_minute(void **state)
 {
     case_t test;
@@ -196,6 +253,8 @@ int main(void)
         CHECK_TEST(operators_see_the_worst_of_all_partitions),
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
+        CHECK_TEST(another_table_has_the_share_after_the_former_one),
+        CHECK_TEST(admissions_without_a_store_count_as_of_the_share),
         CHECK_TEST(a_warning_is_due_once_a_minute),
         CHECK_TEST(the_last_configuration_sends_its_rules_at_once),
         CHECK_TEST(requests_are_counted_by_region),
