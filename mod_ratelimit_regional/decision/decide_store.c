@@ -52,7 +52,7 @@ static bool may_ask(const rlr_vhost_t *vhost, const unsigned char *key,
     held.row = vhost->store_row;
     held.identity = key;
     held.identity_length = RLR_STORE_KEY_BYTES;
-    return rlr_group_is_away(vhost->store)
+    return rlr_group_is_away(vhost->store, key)
         || rlr_table_hold(vhost->table, &held, &rlr_clock_monotonic, decision);
 }
 

@@ -81,6 +81,11 @@ const char *rlr_connection_open(rlr_store_connection_t *connection)
     return rlr_route_find(&connection->route, 0, &error) != NULL ? NULL : error;
 }
 
+bool rlr_connection_has_nodes(const rlr_store_connection_t *connection)
+{
+    return connection->config->address.kind == RLR_ADDRESS_CLUSTER;
+}
+
 /* ---- Sending ---- */
 
 static void send_to(rlr_store_connection_t *connection, pending_t *pending,

@@ -22,6 +22,10 @@ rlr_store_connection_t *rlr_connection_make(
  * valid until the next call. Blocks for about a second at most. */
 const char *rlr_connection_open(rlr_store_connection_t *connection);
 
+/* Whether partitions may be those of different servers, of which one may be
+ * away. */
+bool rlr_connection_has_nodes(const rlr_store_connection_t *connection);
+
 /* Queues a call to a partition, or to RLR_ROUTE_RULES; nothing is sent. Each
  * call is received, in the same order; at most RLR_LEDGER_PARTITIONS are under
  * way. The pool is used until then. */

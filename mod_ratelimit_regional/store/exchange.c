@@ -54,18 +54,6 @@ static rlr_time_t get_time(void)
     return now;
 }
 
-/* Finishes the pending requests of a list, undecided. */
-static void drop_pending_requests(const rlr_exchange_t *exchange,
-                                  rlr_pending_request_t *list)
-{
-    while (list != NULL) {
-        rlr_pending_request_t *next = list->next;
-
-        rlr_queue_finish(exchange->queue, list, false, 0);
-        list = next;
-    }
-}
-
 /* ---- Sending ---- */
 
 static uint64_t take_tag(rlr_exchange_t *exchange)
@@ -137,10 +125,15 @@ static bool has_pending_request(const rlr_pending_request_t *list,
     return list != NULL;
 }
 
-static bool is_due(const rlr_ledger_state_t *state, uint32_t members,
-                   uint64_t now_ms, bool has_pending_requests)
+static bool is_due(const rlr_exchange_t *exchange, uint32_t partition,
+                   const rlr_ledger_state_t *state, uint64_t now_ms,
+                   bool has_pending_requests)
 {
-    return has_pending_requests || !state->member.is_confirmed
+    uint32_t members = exchange->member.members;
+
+    return has_pending_requests
+        || rlr_away_is_due(&exchange->away, partition, now_ms)
+        || !state->member.is_confirmed
         || now_ms >= state->member.heartbeat_until_ms
         || now_ms >= state->heartbeat_sent_ms
             + (state->member.is_complete ? IDLE_MS(members)
@@ -159,7 +152,7 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
     if (state->member.has_left || now_ms < state->alone_until_ms
-        || !is_due(state, exchange->member.members, now_ms,
+        || !is_due(exchange, flight->partition, state, now_ms,
                    has_pending_requests)) {
         return false;
     }
@@ -167,6 +160,7 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
                     now_ms);
     flight->generation = state->member.generation;
     flight->sent_ms = now_ms;
+    rlr_away_try(&exchange->away, flight->partition, now_ms);
     if (alone) {
         state->alone_until_ms = now_ms + ALONE_MS;
     }
@@ -320,21 +314,6 @@ static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
     }
 }
 
-/* Why the store does not let the host take part, or NULL. */
-static const char *get_refusal(const rlr_store_reply_t *reply)
-{
-    switch (reply->status) {
-    case RLR_STORE_FULL:
-        return "as many hosts as RateLimitStoreHosts use it, some until a "
-               "minute after their end";
-    case RLR_STORE_OTHER:
-        return "hosts with another RateLimitStoreHosts, "
-               "RateLimitStoreShareTime or RateLimitStoreFailure use it";
-    default:
-        return NULL;
-    }
-}
-
 static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
                            apr_pool_t *scratch)
 {
@@ -358,10 +337,14 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
             first_error = apr_pstrdup(scratch, error);
         }
         if (error != NULL || !answer(exchange, flight, &reply)) {
+            if (error != NULL) {
+                rlr_away_set(&exchange->away, flight->partition, true);
+            }
             abandon(exchange, flight);
             continue;
         }
-        error = get_refusal(&reply);
+        error = rlr_away_refusal(&reply);
+        rlr_away_set(&exchange->away, flight->partition, error != NULL);
         exchange->is_answered |= error == NULL;
         if (first_error == NULL) {
             first_error = error;
@@ -464,6 +447,21 @@ static const char *run_round(rlr_exchange_t *exchange,
     return error;
 }
 
+/* Which partitions are away after an exchange; if all are, the next one has to
+ * wait. */
+static void take_result(rlr_exchange_t *exchange, const char *error)
+{
+    /* If no call was due, nothing is known. */
+    if (!rlr_connection_has_nodes(exchange->connection)
+        && (error != NULL || exchange->is_answered)) {
+        exchange->away.partitions = exchange->is_answered ? 0 : RLR_AWAY_ALL;
+    }
+    rlr_queue_set_away(exchange->queue, exchange->away.partitions);
+    if (error != NULL && exchange->away.partitions == RLR_AWAY_ALL) {
+        exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
+    }
+}
+
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
                              rlr_pending_request_t *pending_requests,
                              apr_pool_t *scratch)
@@ -478,6 +476,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         error = rlr_connection_open(exchange->connection);
         if (error != NULL) {
             rlr_stats_error(rlr_ledger_stats(exchange->ledger));
+            exchange->away.partitions = RLR_AWAY_ALL;
         }
         for (int i = 0; error == NULL && i < ROUNDS
              && (i == 0 || pending_requests != NULL
@@ -485,15 +484,8 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
              i++) {
             error = run_round(exchange, &pending_requests, scratch);
         }
-        /* A node of a cluster may be away while others answer; if no call was
-         * due, nothing is known. */
-        if (error != NULL || exchange->is_answered) {
-            rlr_queue_set_away(exchange->queue, !exchange->is_answered);
-        }
-        if (error != NULL && !exchange->is_answered) {
-            exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
-        }
+        take_result(exchange, error);
     }
-    drop_pending_requests(exchange, pending_requests);
+    rlr_queue_drop(exchange->queue, pending_requests);
     return error;
 }

@@ -6,6 +6,7 @@
 
 #include "../counter/clock.h"
 #include "../group/ledger.h"
+#include "away.h"
 #include "connection.h"
 #include "queue.h"
 
@@ -15,10 +16,11 @@ typedef struct rlr_exchange_t {
     rlr_store_connection_t *connection;
     rlr_queue_t *queue;
     uint64_t attempt_ms; /* when it may connect again */
-    uint64_t tag;        /* of the last mark */
-    bool is_answered;    /* a server has taken a call of this exchange */
-    bool is_refused;     /* the first error: the store has no number for it */
-    bool is_clock_set;   /* a reply of this exchange says so */
+    rlr_away_t away;
+    uint64_t tag;      /* of the last mark */
+    bool is_answered;  /* a server has taken a call of this exchange */
+    bool is_refused;   /* the first error: the store has no number for it */
+    bool is_clock_set; /* a reply of this exchange says so */
 } rlr_exchange_t;
 
 /* Sends the pending requests, a list, and finishes all of them. Returns NULL,

@@ -132,9 +132,9 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
     rlr_leases_unlock(&group->ledger, lease);
 }
 
-bool rlr_group_is_away(const rlr_group_t *group)
+bool rlr_group_is_away(const rlr_group_t *group, const unsigned char *key)
 {
-    return group->queue == NULL || rlr_queue_is_away(group->queue);
+    return group->queue == NULL || rlr_queue_is_away(group->queue, key);
 }
 
 rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,

@@ -48,8 +48,8 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length);
 
-/* Whether the store is away, so that no request is sent to it. */
-bool rlr_group_is_away(const rlr_group_t *group);
+/* Whether the store is away for the key, so that no request is sent to it. */
+bool rlr_group_is_away(const rlr_group_t *group, const unsigned char *key);
 
 /* Requests one admission for a client, of which `client` is a hash; *first: the
  * first refusal of the key in an interval, to be logged. May wait for the

@@ -20,7 +20,7 @@ struct rlr_queue_t {
     rlr_wait_slots_t slots;
     uint32_t timeout_us;
     bool is_stopped;
-    _Atomic bool is_away;
+    _Atomic uint32_t away;        /* a bit for each partition */
     rlr_pending_request_t *first; /* not yet sent */
     rlr_pending_request_t *last;
     rlr_pending_request_t *unused;
@@ -137,9 +137,11 @@ static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
     pending->threads--;
 }
 
-bool rlr_queue_is_away(const rlr_queue_t *queue)
+bool rlr_queue_is_away(const rlr_queue_t *queue, const unsigned char *key)
 {
-    return atomic_load_explicit(&queue->is_away, memory_order_relaxed);
+    uint32_t away = atomic_load_explicit(&queue->away, memory_order_relaxed);
+
+    return (away >> rlr_ledger_partition_of(key) & 1) != 0;
 }
 
 static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
@@ -193,7 +195,7 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
     rlr_wait_slot_hold_t hold;
 
     pthread_mutex_lock(&queue->lock);
-    if (queue->is_away || queue->is_stopped) {
+    if (rlr_queue_is_away(queue, key) || queue->is_stopped) {
         result = RLR_QUEUE_UNDECIDED;
     }
     else if (take_slot(&hold, queue, client)) {
@@ -208,7 +210,8 @@ void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
                       rlr_limit_t limit)
 {
     pthread_mutex_lock(&queue->lock);
-    if (find_locked(queue, key, limit) == NULL) {
+    if (!rlr_queue_is_away(queue, key)
+        && find_locked(queue, key, limit) == NULL) {
         add_locked(queue, key, limit, false);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -264,10 +267,20 @@ void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
     pthread_mutex_unlock(&queue->lock);
 }
 
-void rlr_queue_set_away(rlr_queue_t *queue, bool is_away)
+void rlr_queue_drop(rlr_queue_t *queue, rlr_pending_request_t *list)
+{
+    while (list != NULL) {
+        rlr_pending_request_t *next = list->next;
+
+        rlr_queue_finish(queue, list, false, 0);
+        list = next;
+    }
+}
+
+void rlr_queue_set_away(rlr_queue_t *queue, uint32_t partitions)
 {
     pthread_mutex_lock(&queue->lock);
-    queue->is_away = is_away;
+    queue->away = partitions;
     pthread_mutex_unlock(&queue->lock);
 }
 

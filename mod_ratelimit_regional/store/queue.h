@@ -12,8 +12,7 @@
 
 #include <apr_pools.h>
 
-#include "../group/wait_slot.h"
-#include "../group/store.h"
+#include "../group/ledger.h"
 
 typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
@@ -48,8 +47,9 @@ typedef struct rlr_queue_t rlr_queue_t;
 rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
                             apr_pool_t *pool);
 
-/* Whether the store is away: requests are not sent to it. No lock. */
-bool rlr_queue_is_away(const rlr_queue_t *queue);
+/* Whether the store is away for the key's partition: requests are not sent to
+ * it. No lock. */
+bool rlr_queue_is_away(const rlr_queue_t *queue, const unsigned char *key);
 
 /* Requests one admission for a client, of which `client` is a hash, and waits
  * for the decision. */
@@ -65,8 +65,9 @@ void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
  * be removed. */
 bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key);
 
-/* While the store is away no request waits. */
-void rlr_queue_set_away(rlr_queue_t *queue, bool is_away);
+/* Sets for which partitions, a bit each, the store is away: no request waits
+ * for them. */
+void rlr_queue_set_away(rlr_queue_t *queue, uint32_t partitions);
 
 /* For the worker: takes all pending requests, a list, or waits for one until
  * wait_us have passed; NULL: there is none. They belong to the worker until it
@@ -74,6 +75,9 @@ void rlr_queue_set_away(rlr_queue_t *queue, bool is_away);
 rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us);
 void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted);
+
+/* Finishes all of a list, undecided. */
+void rlr_queue_drop(rlr_queue_t *queue, rlr_pending_request_t *list);
 
 /* Ends waits of the worker. */
 void rlr_queue_stop(rlr_queue_t *queue);

@@ -4,6 +4,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/rules/sha256.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/address.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/connection.c */
+/* OBJECTS: ../mod_ratelimit_regional/store/away.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/node.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */

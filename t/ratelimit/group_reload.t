@@ -72,6 +72,6 @@ for my $socket (@halves) {
 is $admitted, 0, 'children with the table of before admit nothing of the share';
 wait_for('the share of the host', sub { $region->send(0, '/ten', 'half') });
 $region->send(0, '/ten', 'half') for 1 .. 8;
-cmp_ok $region->most('/ten', 'half', 10), '<=', 5, 'those with another table admit the share once';
+cmp_ok $region->most('/ten', 'half', 10), '<=', 5, 'children with another table admit the share once';
 
 done_testing;

@@ -179,14 +179,20 @@ static void a_request_waits_for_the_timeout_at_most(void **state)
     assert_null(rlr_queue_take(queue, 0));
 }
 
-static void while_the_store_is_away_no_request_waits(void **state)
+static void while_a_partition_is_away_no_request_for_it_waits(void **state)
 {
     rlr_queue_t *queue = make_queue(4, LONG_US, *state);
 
-    rlr_queue_set_away(queue, true);
+    /* The key is in partition 0. */
+    rlr_queue_set_away(queue, 1U << 0 | 1U << 3);
     assert_int_equal(rlr_queue_request(queue, key, ten, 1),
                      RLR_QUEUE_UNDECIDED);
+    rlr_queue_refill(queue, key, ten);
     assert_null(rlr_queue_take(queue, 0));
+    rlr_queue_set_away(queue, 1U << 3);
+    assert_false(rlr_queue_is_away(queue, key));
+    rlr_queue_refill(queue, key, ten);
+    assert_non_null(rlr_queue_take(queue, 0));
 }
 
 static void a_refill_is_asked_for_once_and_not_waited_for(void **state)
@@ -332,7 +338,7 @@ int main(void)
         CHECK_TEST(a_request_has_the_decision_of_the_store),
         CHECK_TEST(requests_for_one_key_share_a_pending_request),
         CHECK_TEST(a_request_waits_for_the_timeout_at_most),
-        CHECK_TEST(while_the_store_is_away_no_request_waits),
+        CHECK_TEST(while_a_partition_is_away_no_request_for_it_waits),
         CHECK_TEST(a_refill_is_asked_for_once_and_not_waited_for),
         CHECK_TEST(requests_with_other_limits_do_not_share_a_pending_request),
         CHECK_TEST(a_pending_request_that_is_finished_is_used_again),
