@@ -254,7 +254,7 @@ SKIP: {
     is $given->{status}, 0, 'users: a folder of root is built by another user' or diag $given->{output};
     like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
         'users: a package in it is installed from a copy';
-    like $given->{output}, qr/^==> \. is installed from a copy: build again after each change of it$/m, 'users: which the output says';
+    like $given->{output}, qr/^==> \. is installed from a copy: build again after each change of it$/m, 'users: the output says that it is a copy';
     unlike $given->{said}, qr/^0\|/m, 'users: root executes nothing';
     my $secret = application({});
     system('rm', '-r', "$secret/.agent");

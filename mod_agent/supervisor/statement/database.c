@@ -38,16 +38,12 @@ apr_time_t agent_database_after(const agent_context_t *context,
 apr_time_t agent_database_retry_at(const agent_context_t *context,
                                    agent_failure_t failure)
 {
-    switch (failure) {
-    case AGENT_FAILURE_LOST:
-        /* Reconnecting is pause enough. */
-        return context->now;
-    case AGENT_FAILURE_RETRY:
-    case AGENT_FAILURE_LOCK:
-        return agent_database_after(context, apr_time_from_msec(50));
-    default:
-        return agent_database_after(context, apr_time_from_sec(1));
-    }
+    /* Reconnecting is pause enough. */
+    return failure == AGENT_FAILURE_LOST
+        ? context->now
+        : agent_database_after(
+            context,
+            apr_time_from_msec(agent_failure_is_expected(failure) ? 50 : 1000));
 }
 
 /* Closes the connection without failing its operation. */
@@ -205,10 +201,8 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
     }
     database->state = AGENT_DATABASE_IDLE;
     agent_report_repeat(database->context,
-                        failure == AGENT_FAILURE_RETRY
-                                || failure == AGENT_FAILURE_LOCK
-                            ? AGENT_LOG_INFO
-                            : AGENT_LOG_ERR,
+                        agent_failure_is_expected(failure) ? AGENT_LOG_INFO
+                                                           : AGENT_LOG_ERR,
                         "AGT0313", 0, "%s failed: %s",
                         database->operation->name, reason_of(err));
     database->operation->fail(database->part, failure);

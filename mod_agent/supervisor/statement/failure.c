@@ -4,10 +4,15 @@
 
 #include <string.h>
 
+bool agent_failure_is_expected(agent_failure_t failure)
+{
+    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_LOCK;
+}
+
 bool agent_failure_is_transient(agent_failure_t failure)
 {
-    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_LOCK
-        || failure == AGENT_FAILURE_MEMORY || failure == AGENT_FAILURE_SETUP;
+    return agent_failure_is_expected(failure) || failure == AGENT_FAILURE_MEMORY
+        || failure == AGENT_FAILURE_SETUP;
 }
 
 const char *agent_failure_cause(agent_failure_t failure)

@@ -31,6 +31,10 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_OTHER
 } agent_failure_t;
 
+/* Whether it happens in operation, and the next try may succeed: RETRY or
+ * LOCK. */
+bool agent_failure_is_expected(agent_failure_t failure);
+
 /* Whether the same statement may succeed later: RETRY, LOCK, MEMORY or SETUP.
  */
 bool agent_failure_is_transient(agent_failure_t failure);
