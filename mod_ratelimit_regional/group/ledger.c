@@ -136,8 +136,8 @@ rlr_wait_slot_t *rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
 
 /* ---- Partitions ---- */
 
-/* What other configurations have changed since the lock was held last: they do
- * not wait for it. */
+/* Takes over the changes of other configurations since the lock was held: they
+ * do not wait for it. */
 static void catch_up_locked(rlr_partition_t *part, const rlr_ledger_t *ledger,
                             uint64_t now_ms)
 {
