@@ -23,7 +23,8 @@ my $oldest = NodeApplication::application('node-1.0') . '/node_modules';
 my $GRAPH = <<'JS';
 import { Annotation, BaseCheckpointSaver, START, StateGraph } from '@langchain/langgraph';
 export const graph = new StateGraph(Annotation.Root({ answer: Annotation() }))
-    .addNode('tell', () => ({ answer: graph.checkpointer instanceof BaseCheckpointSaver ? 'own' : 'of another' }))
+    .addNode('tell', (state, { configurable }) =>
+        ({ answer: configurable.__pregel_checkpointer instanceof BaseCheckpointSaver ? 'own' : 'of another' }))
     .addEdge(START, 'tell').compile();
 JS
 

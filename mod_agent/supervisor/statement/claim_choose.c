@@ -146,15 +146,14 @@ static agent_graph_set_t *find_next_set(const agent_claim_t *claim,
 static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
                          agent_graph_set_t *set)
 {
+    int ordinary = agent_slots_free(pool, set);
+    int quarantined = agent_slots_free_quarantine_runners(claim->runners, pool);
+
     agent_pool_set_due(pool, set, false);
     pool->claim = (agent_pool_claim_t){
-        .set = set,
-        .last_set = (int)(set - pool->graphs.sets),
-        .ordinary = AGENT_MIN(agent_slots_free(pool, set),
-                              claim->limit.current),
-        .quarantined = AGENT_MIN(
-            agent_slots_free_quarantine_runners(claim->runners, pool),
-            claim->limit.current)};
+        .set = set, .last_set = (int)(set - pool->graphs.sets)};
+    pool->claim.ordinary = AGENT_MIN(ordinary, claim->limit.current);
+    pool->claim.quarantined = AGENT_MIN(quarantined, claim->limit.current);
     if (agent_pool_is_idle(pool)) {
         pool->claim.ordinary = AGENT_CLAIM_ONLY_ASK;
         pool->claim.quarantined = AGENT_CLAIM_ONLY_ASK;
