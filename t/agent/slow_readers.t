@@ -144,8 +144,9 @@ sub drain_at_once {
 # With fewer than eight threads an eighth is one, and the threads that are just
 # becoming idle are as many as the others.
 subtest 'slow readers: clients that read at once leave threads to others' => sub {
-    serve(2, 'AsyncRequestWorkerFactor 400', map { "$_ 8" } qw(ThreadLimit ThreadsPerChild
-        MaxSpareThreads MaxRequestWorkers));
+    # A round takes longer than the default of KeepAliveTimeout on a busy machine.
+    serve(2, 'AsyncRequestWorkerFactor 400', 'KeepAliveTimeout 600', map { "$_ 8" } qw(ThreadLimit
+        ThreadsPerChild MaxSpareThreads MaxRequestWorkers));
     my %large = (join => run_path($run) . '/join', state => "/threads/$thread/state");
     for my $what (sort keys %large) {
         my @stalled = map { pipeline(1, "GET $large{$what}") } 1 .. 20;
