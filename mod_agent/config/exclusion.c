@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include <apr_hash.h>
-#include <apr_strings.h>
 
 #include "../private.h"
 #include "conftree.h"
@@ -19,7 +18,7 @@
 typedef struct search_t {
     server_rec *server;
     apr_pool_t *pool;
-    /* By the name of each <AuthzProviderAlias>: the line that it stands for. */
+    /* Of agent_conftree_alias_t, by name. */
     apr_hash_t *aliases;
 } search_t;
 
@@ -28,58 +27,71 @@ static bool is_named(const ap_directive_t *node, const char *name)
     return strcasecmp(node->directive, name) == 0;
 }
 
-/* The rest of a line after that word; NULL: it begins with another one. */
-static const char *skip_word(const char *line, const char *word)
-{
-    size_t length = strlen(word);
+/* The words of a Require, as mod_authz_core reads them. */
+typedef struct line_t {
+    bool is_negated;
+    const char *provider;
+    /* As written. */
+    const char *args;
+} line_t;
 
-    return strncasecmp(line, word, length) == 0
-            && strchr(" \t", line[length]) != NULL
-        ? line + length + strspn(line + length, " \t")
-        : NULL;
+static line_t read_line(const char *text, apr_pool_t *pool)
+{
+    line_t line = {false, ap_getword_conf(pool, &text), NULL};
+
+    if (strcasecmp(line.provider, "not") == 0) {
+        line.is_negated = true;
+        line.provider = ap_getword_conf(pool, &text);
+    }
+    line.args = text;
+    return line;
 }
 
-/* A line without `not`, with the provider in place of an alias. */
-static const char *resolve(const search_t *search, const char *line)
+/* With the provider in place of an alias. */
+static line_t resolve(const search_t *search, const char *text)
 {
-    const char *rest = line;
-    const char *name = ap_getword_conf(search->pool, &rest);
-    const char *found = apr_hash_get(search->aliases, name,
-                                     APR_HASH_KEY_STRING);
+    line_t line = read_line(text, search->pool);
+    const agent_conftree_alias_t *alias = apr_hash_get(
+        search->aliases, line.provider, APR_HASH_KEY_STRING);
 
-    return found != NULL ? found : line;
+    if (alias != NULL) {
+        line.provider = alias->provider;
+        line.args = alias->args;
+    }
+    return line;
 }
 
 /* Providers of httpd that grant requests of any client. */
-static bool needs_no_user(const char *line)
+static bool needs_no_user(const char *provider)
 {
     static const char *const providers[] = {
         "env",    "expr", "forward-dns",      "host", "ip", "local",
         "method", "ssl",  "ssl-verify-client"};
 
     for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++) {
-        if (skip_word(line, providers[i]) != NULL) {
+        if (strcmp(provider, providers[i]) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_own_provider(const char *line)
+static bool is_own_provider(const char *provider)
 {
-    return strncasecmp(line, PREFIX, strlen(PREFIX)) == 0;
+    return strncmp(provider, PREFIX, strlen(PREFIX)) == 0;
 }
 
 /* of_keys: a user of httpd is one with a key. */
-static bool line_demands_key(const char *line, bool of_keys)
+static bool line_demands_key(const line_t *line, bool of_keys)
 {
-    const char *whom = skip_word(line, "all");
-
-    if (whom != NULL) {
-        return strcasecmp(whom, "denied") == 0;
+    if (line->is_negated) {
+        return false;
     }
-    return skip_word(line, "not") == NULL
-        && (is_own_provider(line) || (of_keys && !needs_no_user(line)));
+    if (strcmp(line->provider, "all") == 0) {
+        return strcasecmp(line->args, "denied") == 0;
+    }
+    return is_own_provider(line->provider)
+        || (of_keys && !needs_no_user(line->provider));
 }
 
 /* Whether a line or section denies each request without a key. */
@@ -89,7 +101,9 @@ static bool demands_key(const search_t *search, const ap_directive_t *node,
     const bool is_any = is_named(node, "<RequireAny");
 
     if (is_named(node, "Require")) {
-        return line_demands_key(resolve(search, node->args), of_keys);
+        const line_t line = resolve(search, node->args);
+
+        return line_demands_key(&line, of_keys);
     }
     if (!is_any && !is_named(node, "<RequireAll")) {
         return false;
@@ -156,25 +170,29 @@ static bool is_effective(const search_t *search,
     return section != NULL && is_merged(section);
 }
 
+static bool is_alias(const search_t *search, const ap_directive_t *directive)
+{
+    return apr_hash_get(search->aliases,
+                        read_line(directive->args, search->pool).provider,
+                        APR_HASH_KEY_STRING)
+        != NULL;
+}
+
 static void check(const ap_directive_t *directive, void *baton)
 {
     const search_t *search = baton;
-    const ap_directive_t *exclusion = directive;
-    const char *line = skip_word(directive->args, "not");
+    const line_t line = resolve(search, directive->args);
+    const bool is_inside = !line.is_negated && directive->parent != NULL
+        && is_named(directive->parent, "<RequireNone");
 
-    if (line == NULL && directive->parent != NULL
-        && is_named(directive->parent, "<RequireNone")) {
-        line = directive->args;
-        exclusion = directive->parent;
-    }
-    if (line != NULL && is_own_provider(resolve(search, line))
-        && !is_effective(search, exclusion)) {
+    if ((line.is_negated || is_inside) && is_own_provider(line.provider)
+        && !is_effective(search, is_inside ? directive->parent : directive)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                      AGENT_LOGNO(0460) "Require: expected a line that demands "
                                        "a key beside '%s', got none at %s:%d: "
                                        "it excludes %s",
                      directive->args, directive->filename, directive->line_num,
-                     resolve(search, line) != line || is_of_keys(directive)
+                     is_alias(search, directive) || is_of_keys(directive)
                          ? "nobody"
                          : "everybody");
     }
@@ -183,12 +201,10 @@ static void check(const ap_directive_t *directive, void *baton)
 static void add_alias(const ap_directive_t *directive, void *baton)
 {
     const search_t *search = baton;
-    agent_conftree_alias_t alias = agent_conftree_read_alias(directive,
-                                                             search->pool);
+    agent_conftree_alias_t *alias = apr_palloc(search->pool, sizeof(*alias));
 
-    apr_hash_set(
-        search->aliases, alias.name, APR_HASH_KEY_STRING,
-        apr_pstrcat(search->pool, alias.provider, " ", alias.args, NULL));
+    *alias = agent_conftree_read_alias(directive, search->pool);
+    apr_hash_set(search->aliases, alias->name, APR_HASH_KEY_STRING, alias);
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
@@ -199,17 +215,17 @@ void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
     agent_conftree_visit("Require", check, &search);
 }
 
-static bool line_is_negated(const ap_directive_t *directive)
+static bool is_negated(const ap_directive_t *directive, const line_t *line)
 {
-    bool is_negated = skip_word(directive->args, "not") != NULL;
+    bool negated = line->is_negated;
 
     for (const ap_directive_t *section = directive->parent; section != NULL;
          section = section->parent) {
         if (is_named(section, "<RequireNone")) {
-            is_negated = !is_negated;
+            negated = !negated;
         }
     }
-    return is_negated;
+    return negated;
 }
 
 typedef struct uses_t {
@@ -221,11 +237,10 @@ typedef struct uses_t {
 static void check_use(const ap_directive_t *directive, void *baton)
 {
     uses_t *uses = baton;
-    const char *rest = skip_word(directive->args, "not");
-    const char *line = rest != NULL ? rest : directive->args;
+    const line_t line = read_line(directive->args, uses->pool);
 
-    if (line_is_negated(directive)
-        && strcmp(ap_getword_conf(uses->pool, &line), uses->alias) == 0) {
+    if (strcmp(line.provider, uses->alias) == 0
+        && is_negated(directive, &line)) {
         uses->is_negated = true;
     }
 }
@@ -236,7 +251,9 @@ bool agent_exclusion_is_negated(const ap_directive_t *directive,
     uses_t uses = {NULL, pool, false};
 
     if (is_named(directive, "Require")) {
-        return line_is_negated(directive);
+        const line_t line = read_line(directive->args, pool);
+
+        return is_negated(directive, &line);
     }
     uses.alias = agent_conftree_read_alias(directive, pool).name;
     agent_conftree_visit("Require", check_use, &uses);

@@ -533,8 +533,8 @@ my %EXCLUDED = ('' => 'nobody', 1 => 'everybody');
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
             qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
             qw(Authorization cookie)),
-        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:not )?agent-\w+ \S+', got none at \S+httpd\.conf:\d+: it excludes $EXCLUDED{ m{Basic} }$/im ] }
-            "Require not agent-account $ACCOUNT ; Require all granted", 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
+        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:"?not"? )?"?agent-\w+"? \S+', got none at \S+httpd\.conf:\d+: it excludes $EXCLUDED{ m{Basic} }$/im ] }
+            "Require not agent-account $ACCOUNT ; Require all granted", 'Require "not" "agent-scope" admin ; Require "all" granted', 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
             'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',

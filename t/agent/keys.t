@@ -88,6 +88,7 @@ CONF
     (map { location("/unread-$_->[0]", 'SetHandler None', 'AuthType None', @{ $_->[1] }) }
         [ 'account', [ require_all('Require all granted', "Require not agent-account $other") ] ], [ 'deployment', [ require_all('Require not agent-deployment', 'Require local') ] ],
         [ 'none', [ require_all('Require all granted', '<RequireNone>', 'Require agent-scope admin', '</RequireNone>') ] ],
+        [ 'quoted', [ require_all('Require all granted', 'Require "not" "agent-scope" admin') ] ],
         [ 'any', [ '<RequireAny>', require_all('Require all granted', 'Require not agent-scope admin'), 'Require local', '</RequireAny>' ] ]),
     location('/to-alias', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ /alias-account/x'));
 $server->start;
@@ -355,7 +356,7 @@ subtest 'Require of an <AuthzProviderAlias>: as of its provider, also with not a
 };
 
 subtest 'Require not agent-...: where no AuthType reads keys, it excludes everybody' => sub {
-    for my $path (map { "/unread-$_" } qw(account deployment none)) {
+    for my $path (map { "/unread-$_" } qw(account deployment none quoted)) {
         is outcome($client->get("$path/x", undef, $_)), '403 -', "$path: " . (defined $_ ? 'a key' : 'no key') for undef, with($key);
     }
     is outcome($client->get('/unread-any/x')), '404 -', 'Require not: another line of a <RequireAny> admits a request';
