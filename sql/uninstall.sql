@@ -38,6 +38,9 @@ begin
     if to_regclass('agent.region') is not null then
         drop trigger if exists region_fixed on agent.region;
     end if;
+    if to_regclass('agent.api_keys') is not null then
+        drop trigger if exists api_keys_revocation on agent.api_keys;
+    end if;
     if to_regclass('agent.invitations') is not null then
         drop trigger if exists invitations_revocation on agent.invitations;
     end if;

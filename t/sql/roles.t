@@ -120,6 +120,16 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is $operator->error("update agent.invitations set $_ where invitation_id = '$revoked'"), 'MA004', "an operator cannot set $_ of an invitation that is revoked"
         for 'revoked_at = null, revoked_by = null', "revoked_at = revoked_at - interval '1 day'", "revoked_by = 'x'";
     is $operator->value("update agent.invitations set revoked_at = now(), revoked_by = 'x' where invitation_id = '$valid' returning 1"), 1, 'the update of another one is a revocation';
+    my ($ended, $used) = map { $_ x 22 } 'E', 'U';
+    is +($operator->call('create_api_key', $_, '00000000-0000-0000-0000-00000000000a', "\\x${digest}0", 'service', 'n', undef, undef, '{run}', undef))[0], 'ok' for $ended, $used;
+    is +($operator->call('revoke_api_key', $ended))[0], 'ok';
+    for my $role ([ 'an operator', $operator ], [ 'a server', $session ]) {
+        my ($who, $of) = @{$role};
+        is $of->error("update agent.api_keys set $_ where key_id = '$ended'"), 'MA004', "$who cannot set $_ of a key that is revoked"
+            for 'revoked_at = null', "revoked_at = revoked_at + interval '1 day'";
+    }
+    is $session->value("update agent.api_keys set last_used_at = date_trunc('hour', now(), 'UTC') where key_id = '$ended' returning 1"), 1, 'the use of a key that is revoked is recorded';
+    is $operator->value("update agent.api_keys set revoked_at = now() where key_id = '$used' returning 1"), 1, 'the update of another one is a revocation';
     is $session->error("select * from agent.create_account(gen_random_uuid(), 'x')"), '42501';
     $operator->close;
 };
