@@ -4,27 +4,51 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <apr_errno.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../core/api_key.h"
 #include "output.h"
+
+/* Shows the prompt, and nothing of what is typed. */
+static bool read_terminal(char *line, size_t size, const char *prompt)
+{
+    apr_status_t rv = apr_password_get(prompt, line, &size);
+
+    return (rv == APR_SUCCESS || rv == APR_ENAMETOOLONG) && *line != '\0';
+}
+
+static bool read_stream(char *line, size_t size)
+{
+    if (fgets(line, (int)size, stdin) == NULL) {
+        return false;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    return true;
+}
 
 int ctl_operand_read(const char **out, const ctl_arguments_t *arguments,
                      const char *name)
 {
     /* Longer than any operand: what is cut is none. */
     char line[2 * AGENT_API_KEY_SIZE];
+    bool is_read;
 
     *out = arguments->operand;
     if (strcmp(arguments->operand, "-") != 0) {
         return CTL_DONE;
     }
-    if (fgets(line, sizeof(line), stdin) == NULL) {
+    is_read = isatty(STDIN_FILENO)
+        ? read_terminal(line, sizeof(line),
+                        apr_pstrcat(arguments->pool, name, ": ", NULL))
+        : read_stream(line, sizeof(line));
+    if (!is_read) {
         ctl_error("expected %s on standard input, got none", name);
         return CTL_USAGE;
     }
-    line[strcspn(line, "\r\n")] = '\0';
     *out = apr_pstrdup(arguments->pool, line);
     return CTL_DONE;
 }

@@ -8,8 +8,9 @@
 
 /*
  * Sets *out to the operand; in place of `-` to the first line of standard
- * input, in pool of the arguments, without its end. name: of the operand, for
- * an error. Returns CTL_DONE or, after printing why, CTL_USAGE.
+ * input, in pool of the arguments, without its end. A terminal shows a prompt,
+ * but not the line. name: of the operand, for the prompt and an error. Returns
+ * CTL_DONE or, after printing why, CTL_USAGE.
  */
 int ctl_operand_read(const char **out, const ctl_arguments_t *arguments,
                      const char *name);

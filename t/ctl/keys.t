@@ -64,6 +64,34 @@ sub ctl_with_input {
     return ($? >> 8, $printed, slurp($errors));
 }
 
+# (status, what a terminal shows) of a command on a terminal of its own, into which the
+# line is typed after the prompt.
+sub ctl_on_terminal {
+    my ($prompt, $line, @words) = @_;
+    open my $shown, '-|', 'python3', '-c', <<'PYTHON', $prompt, $line, $program, @words, '--database', $operator or die "python3: $!";
+import os, pty, sys
+prompt, line, *command = [os.fsencode(word) for word in sys.argv[1:]]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(command[0], command)
+shown, is_typed = b"", False
+while True:
+    try:
+        shown += os.read(terminal, 4096)
+    except OSError:
+        break
+    if not is_typed and shown.endswith(prompt):
+        is_typed = os.write(terminal, line) > 0
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+sys.stdout.flush()
+os.write(1, shown)
+PYTHON
+    chomp(my $status = <$shown>);
+    my $text = do { local $/ = undef; <$shown> } // '';
+    close $shown;
+    return ($status, $text =~ s/\r//gr);
+}
+
 my $NIL = '00000000-0000-0000-0000-0000000000ff';
 my $KEY = qr/ag1_[a-z][a-z0-9-]{0,15}_(?:sk|pt|dk)_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})_[0-9A-Za-z]{6}/;
 
@@ -224,6 +252,10 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     is $state->($piped->{invitation_id}), 'revoked', 'invite revoke -: that invitation is revoked';
     ($status, $output, $errors) = ctl_with_input('', 'invite', 'revoke', '-');
     is "$status|$output|$errors", "2||agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: no line';
+    my ($typed) = records('invite');
+    is join('|', ctl_on_terminal('INVITATION: ', "$typed->{invitation}\n", 'invite', 'revoke', '-')), "0|INVITATION: \n", 'invite revoke -: a terminal shows a prompt, and not the invitation';
+    is $state->($typed->{invitation_id}), 'revoked', 'invite revoke -: the invitation that was typed is revoked';
+    is join('|', ctl_on_terminal('INVITATION: ', "\cD", 'invite', 'revoke', '-')), "2|INVITATION: agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: nothing is typed';
     my $used = $id->(output_of('invite'));
     sql("update agent.invitations set used_at = now(), account_id = '$account' where invitation_id = '$used'");
     like output_of('invite', 'list'), qr/^\Q$used\E  used .*  \Q$account\E  /m, 'invite list: an invitation that was used, and its account';
@@ -236,7 +268,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     refused(2, qr/expected the id of an invitation/, "invite revoke: $_", 'invite', 'revoke', $_) for 'shop', substr $text, 0, -1;
     sql("insert into agent.invitations (invitation_id, digest, created_by, created_at, expires_at)
         select md5(n::text)::uuid, sha256(n::text::bytea), 'many', now(), now() from generate_series(1, 1500) n");
-    is scalar(records('invite', 'list')), 1504, 'invite list: more than one page';
+    is scalar(records('invite', 'list')), 1505, 'invite list: more than one page';
     sql("delete from agent.invitations where created_by = 'many'");
 }
 
