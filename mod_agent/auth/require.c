@@ -7,7 +7,6 @@
 #include "require.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include <apr_strings.h>
 #include <http_core.h>
@@ -34,9 +33,7 @@
 typedef struct line_t {
     /* NULL: none are needed, and there are none. */
     const apr_array_header_t *words;
-    bool is_negated;
-    /* Not an alias, which another line may name without `not`. */
-    bool is_exclusion;
+    agent_exclusion_t use;
 } line_t;
 
 /* Checks a word, which may be changed, and returns NULL; else the kind of word
@@ -48,10 +45,7 @@ static line_t *new_line(const cmd_parms *cmd, const apr_array_header_t *words)
     line_t *parsed = apr_palloc(cmd->pool, sizeof(*parsed));
 
     parsed->words = words;
-    parsed->is_negated = agent_exclusion_is_negated(cmd->directive,
-                                                    cmd->temp_pool);
-    parsed->is_exclusion = parsed->is_negated
-        && strcasecmp(cmd->directive->directive, "Require") == 0;
+    parsed->use = agent_exclusion_read(cmd->directive, cmd->temp_pool);
     return parsed;
 }
 
@@ -185,16 +179,31 @@ static authz_status check_location(const agent_identity_t *identity,
         : hide_deployment(r);
 }
 
-/* No AuthType reads keys here, so that nobody knows whom an exclusion concerns.
- * It excludes everybody: `not` makes a denial neutral, and denies what is
- * granted. */
-static authz_status answer_unknown(const line_t *line, request_rec *r)
+/* Whether an exclusion concerns somebody who may be anybody: no key is read
+ * here, and no other AuthType has a user, who is nobody with a key. Where a
+ * line demands one, it is asked for. An empty one is anonymous. */
+static bool is_unknown(const agent_exclusion_t *use, request_rec *r)
 {
-    if (!line->is_exclusion || agent_provider_is_chosen(r)) {
-        return AUTHZ_DENIED_NO_USER;
+    return use->is_exclusion && !agent_provider_is_chosen(r)
+        && (r->user != NULL ? *r->user == '\0' : use->is_alone);
+}
+
+/* Excludes everybody: `not` makes a denial neutral, and denies what is granted.
+ * An alias may also be named without `not`, in a .htaccess. */
+static authz_status deny_unknown(const agent_exclusion_t *use, request_rec *r)
+{
+    agent_error_t *err;
+
+    if (!use->is_alias) {
+        agent_unread_deny(r);
+        return AUTHZ_GRANTED;
     }
-    agent_unread_deny(r);
-    return AUTHZ_GRANTED;
+    agent_error_set(&err, AGENT_E_FORBIDDEN, NULL,
+                    "an <AuthzProviderAlias> excludes keys where no AuthType "
+                    "reads them",
+                    r->pool);
+    refuse(r, err);
+    return AUTHZ_GENERAL_ERROR;
 }
 
 /* Whether a check of words, or one without them, is made; else *status is the
@@ -203,7 +212,8 @@ static bool is_checked(authz_status *status, const line_t *line,
                        const agent_identity_t *identity, request_rec *r)
 {
     if (identity == NULL) {
-        *status = answer_unknown(line, r);
+        *status = is_unknown(&line->use, r) ? deny_unknown(&line->use, r)
+                                            : AUTHZ_DENIED_NO_USER;
         return false;
     }
     if (agent_child_state_get() == NULL) {
@@ -270,7 +280,7 @@ static authz_status check_scopes(request_rec *r, const char *args,
     const line_t *line = parsed;
     authz_status status = match_any(r, line, match_scope);
 
-    if (status == AUTHZ_DENIED && !line->is_negated) {
+    if (status == AUTHZ_DENIED && !line->use.is_negated) {
         apr_table_setn(r->notes, SCOPE_DENIED, "");
     }
     return status;

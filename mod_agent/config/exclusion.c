@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Warns of exclusions of keys that exclude nobody; see exclusion.h. It reads
- * httpd's configuration tree: mod_authz_core keeps its lines for itself.
+ * Finds exclusions of keys, and warns of those that do not do so; see
+ * exclusion.h. It reads httpd's configuration tree: mod_authz_core keeps its
+ * lines for itself.
  */
 #include "exclusion.h"
 
@@ -15,17 +16,7 @@
 
 #define PREFIX "agent-"
 
-typedef struct search_t {
-    server_rec *server;
-    apr_pool_t *pool;
-    /* Of agent_conftree_alias_t, by name. */
-    apr_hash_t *aliases;
-} search_t;
-
-static bool is_named(const ap_directive_t *node, const char *name)
-{
-    return strcasecmp(node->directive, name) == 0;
-}
+/* ---- lines ---- */
 
 /* The words of a Require, as mod_authz_core reads them. */
 typedef struct line_t {
@@ -35,8 +26,36 @@ typedef struct line_t {
     const char *args;
 } line_t;
 
-static line_t read_line(const char *text, apr_pool_t *pool)
+/* An <AuthzProviderAlias>. */
+typedef struct alias_t {
+    agent_conftree_alias_t words;
+    bool is_named_negated;
+    bool is_named_otherwise;
+    bool is_alone;
+} alias_t;
+
+/* httpd.conf, of which each section is read once. */
+typedef struct tree_t {
+    apr_pool_t *pool;
+    /* Of alias_t, by name. */
+    apr_hash_t *aliases;
+    /* Of section_t, by the pointer of the directive. */
+    apr_hash_t *sections;
+} tree_t;
+
+static bool is_named(const ap_directive_t *node, const char *name)
 {
+    return strcasecmp(node->directive, name) == 0;
+}
+
+static bool is_section(const ap_directive_t *node, const char *prefix)
+{
+    return strncasecmp(node->directive, prefix, strlen(prefix)) == 0;
+}
+
+static line_t read_line(const ap_directive_t *directive, apr_pool_t *pool)
+{
+    const char *text = directive->args;
     line_t line = {false, ap_getword_conf(pool, &text), NULL};
 
     if (strcasecmp(line.provider, "not") == 0) {
@@ -47,26 +66,53 @@ static line_t read_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* With the provider in place of an alias. */
-static line_t resolve(const search_t *search, const char *text)
+/* NULL: the line names none. */
+static alias_t *find_alias(const tree_t *tree, const line_t *line)
 {
-    line_t line = read_line(text, search->pool);
-    const agent_conftree_alias_t *alias = apr_hash_get(
-        search->aliases, line.provider, APR_HASH_KEY_STRING);
-
-    if (alias != NULL) {
-        line.provider = alias->provider;
-        line.args = alias->args;
-    }
-    return line;
+    return apr_hash_get(tree->aliases, line->provider, APR_HASH_KEY_STRING);
 }
 
-/* Providers of httpd that grant requests of any client. */
-static bool needs_no_user(const char *provider)
+/* With the provider in place of an alias. */
+static line_t resolve(const tree_t *tree, const line_t *line)
+{
+    const alias_t *alias = find_alias(tree, line);
+    line_t resolved = *line;
+
+    if (alias != NULL) {
+        resolved.provider = alias->words.provider;
+        resolved.args = alias->words.args;
+    }
+    return resolved;
+}
+
+static bool is_own_provider(const char *provider)
+{
+    return strncmp(provider, PREFIX, strlen(PREFIX)) == 0;
+}
+
+/* ---- demands ---- */
+
+/* Whether a line or section denies each request without a user, or each without
+ * a key. */
+#define DEMANDS_USER 1U
+#define DEMANDS_KEY  2U
+#define DEMANDS_BOTH (DEMANDS_USER | DEMANDS_KEY)
+
+typedef struct section_t {
+    const ap_directive_t *directive;
+    unsigned demands;
+} section_t;
+
+/* Providers of httpd and mod_auth_openidc that deny any request without a user.
+ * Of another one that is not known. */
+static bool needs_user(const char *provider)
 {
     static const char *const providers[] = {
-        "env",    "expr", "forward-dns",      "host", "ip", "local",
-        "method", "ssl",  "ssl-verify-client"};
+        "valid-user",     "user",       "group",       "claim",
+        "claims_expr",    "dbd-group",  "dbm-group",   "dbm-file-group",
+        "file-group",     "file-owner", "ldap-user",   "ldap-group",
+        "ldap-attribute", "ldap-dn",    "ldap-filter",
+    };
 
     for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++) {
         if (strcmp(provider, providers[i]) == 0) {
@@ -76,144 +122,98 @@ static bool needs_no_user(const char *provider)
     return false;
 }
 
-static bool is_own_provider(const char *provider)
+static unsigned line_demands(const tree_t *tree,
+                             const ap_directive_t *directive)
 {
-    return strncmp(provider, PREFIX, strlen(PREFIX)) == 0;
+    const line_t named = read_line(directive, tree->pool);
+    const line_t line = resolve(tree, &named);
+
+    if (line.is_negated) {
+        return 0;
+    }
+    if (strcmp(line.provider, "all") == 0) {
+        return strcasecmp(line.args, "denied") == 0 ? DEMANDS_BOTH : 0;
+    }
+    if (is_own_provider(line.provider)) {
+        return DEMANDS_BOTH;
+    }
+    return needs_user(line.provider) ? DEMANDS_USER : 0;
 }
 
-/* of_keys: a user of httpd is one with a key. */
-static bool line_demands_key(const line_t *line, bool of_keys)
+static unsigned find_demands(const tree_t *tree, const ap_directive_t *node);
+
+/* Each of a <RequireAny> must, one of a <RequireAll>. */
+static unsigned combine_demands(const tree_t *tree, const ap_directive_t *node,
+                                bool is_any)
 {
-    if (line->is_negated) {
-        return false;
-    }
-    if (strcmp(line->provider, "all") == 0) {
-        return strcasecmp(line->args, "denied") == 0;
-    }
-    return is_own_provider(line->provider)
-        || (of_keys && !needs_no_user(line->provider));
-}
+    unsigned demands = is_any && node->first_child != NULL ? DEMANDS_BOTH : 0;
 
-/* Whether a line or section denies each request without a key. */
-static bool demands_key(const search_t *search, const ap_directive_t *node,
-                        bool of_keys)
-{
-    const bool is_any = is_named(node, "<RequireAny");
-
-    if (is_named(node, "Require")) {
-        const line_t line = resolve(search, node->args);
-
-        return line_demands_key(&line, of_keys);
-    }
-    if (!is_any && !is_named(node, "<RequireAll")) {
-        return false;
-    }
-    /* Each of a <RequireAny> must, one of a <RequireAll>. */
     for (const ap_directive_t *child = node->first_child; child != NULL;
          child = child->next) {
-        if (demands_key(search, child, of_keys) != is_any) {
-            return !is_any;
-        }
+        unsigned found = find_demands(tree, child);
+
+        demands = is_any ? demands & found : demands | found;
     }
-    return is_any && node->first_child != NULL;
+    return demands;
 }
 
-/* The last one in the section is in force; NULL: there is none. */
-static const ap_directive_t *find_type(const ap_directive_t *section)
+static unsigned find_demands(const tree_t *tree, const ap_directive_t *node)
 {
-    const ap_directive_t *found = NULL;
+    const bool is_any = is_named(node, "<RequireAny");
+    section_t *section;
 
-    for (const ap_directive_t *child = section->first_child; child != NULL;
-         child = child->next) {
-        found = is_named(child, "AuthType") ? child : found;
+    if (is_named(node, "Require")) {
+        return line_demands(tree, node);
     }
-    return found;
-}
-
-/* Whether the users of a line may be those of keys: sections that do not
- * enclose it may have its AuthType too. */
-static bool is_of_keys(const ap_directive_t *directive)
-{
-    const ap_directive_t *type = NULL;
-
-    while (type == NULL && directive->parent != NULL) {
-        directive = directive->parent;
-        type = find_type(directive);
+    if (!is_any && !is_named(node, "<RequireAll")) {
+        return 0;
     }
-    return type == NULL || agent_conftree_is_word(type->args, "AgentKey");
-}
-
-/* Whether its lines are combined with those of an outer section, of which one
- * may demand a user. */
-static bool is_merged(const ap_directive_t *section)
-{
-    const ap_directive_t *child = section->first_child;
-
-    while (child != NULL && !is_named(child, "AuthMerging")) {
-        child = child->next;
+    section = apr_hash_get(tree->sections, &node, sizeof(void *));
+    if (section == NULL) {
+        section = apr_palloc(tree->pool, sizeof(*section));
+        section->directive = node;
+        section->demands = combine_demands(tree, node, is_any);
+        apr_hash_set(tree->sections, &section->directive, sizeof(void *),
+                     section);
     }
-    return child != NULL && strcasecmp(child->args, "Off") != 0;
+    return section->demands;
 }
 
-static bool is_effective(const search_t *search,
-                         const ap_directive_t *exclusion)
+/* The section whose lines are those beside an exclusion: a <RequireNone> is one
+ * as a whole. */
+static const ap_directive_t *find_section(const ap_directive_t *directive)
 {
-    const ap_directive_t *section = exclusion->parent;
-    const bool of_keys = is_of_keys(exclusion);
+    const ap_directive_t *exclusion = directive;
 
-    while (section != NULL && is_named(section, "<RequireAll")) {
-        if (demands_key(search, section, of_keys)) {
-            return true;
-        }
-        section = section->parent;
+    for (const ap_directive_t *section = directive->parent; section != NULL;
+         section = section->parent) {
+        exclusion = is_named(section, "<RequireNone") ? section : exclusion;
     }
-    return section != NULL && is_merged(section);
+    return exclusion->parent;
 }
 
-static bool is_alias(const search_t *search, const ap_directive_t *directive)
+/* Of the lines beside an exclusion, and around it: *section becomes the one
+ * around them. */
+static unsigned find_demands_beside(const tree_t *tree,
+                                    const ap_directive_t **section)
 {
-    return apr_hash_get(search->aliases,
-                        read_line(directive->args, search->pool).provider,
-                        APR_HASH_KEY_STRING)
-        != NULL;
-}
+    unsigned demands = 0;
 
-static void check(const ap_directive_t *directive, void *baton)
-{
-    const search_t *search = baton;
-    const line_t line = resolve(search, directive->args);
-    const bool is_inside = !line.is_negated && directive->parent != NULL
-        && is_named(directive->parent, "<RequireNone");
-
-    if ((line.is_negated || is_inside) && is_own_provider(line.provider)
-        && !is_effective(search, is_inside ? directive->parent : directive)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
-                     AGENT_LOGNO(0460) "Require: expected a line that demands "
-                                       "a key beside '%s', got none at %s:%d: "
-                                       "it excludes %s",
-                     directive->args, directive->filename, directive->line_num,
-                     is_alias(search, directive) || is_of_keys(directive)
-                         ? "nobody"
-                         : "everybody");
+    while (*section != NULL && is_named(*section, "<RequireAll")) {
+        demands |= find_demands(tree, *section);
+        *section = (*section)->parent;
     }
+    return demands;
 }
 
-static void add_alias(const ap_directive_t *directive, void *baton)
+static bool is_alone(const tree_t *tree, const ap_directive_t *directive)
 {
-    const search_t *search = baton;
-    agent_conftree_alias_t *alias = apr_palloc(search->pool, sizeof(*alias));
+    const ap_directive_t *section = find_section(directive);
 
-    *alias = agent_conftree_read_alias(directive, search->pool);
-    apr_hash_set(search->aliases, alias->name, APR_HASH_KEY_STRING, alias);
+    return (find_demands_beside(tree, &section) & DEMANDS_USER) == 0;
 }
 
-void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
-{
-    search_t search = {server, pool, apr_hash_make(pool)};
-
-    agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, &search);
-    agent_conftree_visit("Require", check, &search);
-}
+/* ---- exclusions ---- */
 
 static bool is_negated(const ap_directive_t *directive, const line_t *line)
 {
@@ -228,34 +228,212 @@ static bool is_negated(const ap_directive_t *directive, const line_t *line)
     return negated;
 }
 
-typedef struct uses_t {
-    const char *alias;
-    apr_pool_t *pool;
-    bool is_negated;
-} uses_t;
-
-static void check_use(const ap_directive_t *directive, void *baton)
+static void add_alias(const ap_directive_t *directive, void *baton)
 {
-    uses_t *uses = baton;
-    const line_t line = read_line(directive->args, uses->pool);
+    const tree_t *tree = baton;
+    alias_t *alias = apr_pcalloc(tree->pool, sizeof(*alias));
 
-    if (strcmp(line.provider, uses->alias) == 0
-        && is_negated(directive, &line)) {
-        uses->is_negated = true;
+    alias->words = agent_conftree_read_alias(directive, tree->pool);
+    apr_hash_set(tree->aliases, alias->words.name, APR_HASH_KEY_STRING, alias);
+}
+
+static void add_use(const ap_directive_t *directive, void *baton)
+{
+    const tree_t *tree = baton;
+    const line_t line = read_line(directive, tree->pool);
+    alias_t *alias = find_alias(tree, &line);
+
+    if (alias == NULL) {
+        return;
+    }
+    if (is_negated(directive, &line)) {
+        alias->is_named_negated = true;
+        alias->is_alone = alias->is_alone || is_alone(tree, directive);
+    }
+    else {
+        alias->is_named_otherwise = true;
     }
 }
 
-bool agent_exclusion_is_negated(const ap_directive_t *directive,
-                                apr_pool_t *pool)
+static const tree_t *read_tree(apr_pool_t *pool)
 {
-    uses_t uses = {NULL, pool, false};
+    static const char key[] = "agent_exclusion_tree";
+    void *data = NULL;
+    tree_t *tree;
+
+    apr_pool_userdata_get(&data, key, pool);
+    if (data != NULL) {
+        return data;
+    }
+    tree = apr_palloc(pool, sizeof(*tree));
+    tree->pool = pool;
+    tree->aliases = apr_hash_make(pool);
+    tree->sections = apr_hash_make(pool);
+    agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, tree);
+    agent_conftree_visit("Require", add_use, tree);
+    apr_pool_userdata_setn(tree, key, NULL, pool);
+    return tree;
+}
+
+/* alias: NULL for one outside of the tree, of a module that has its own. */
+static agent_exclusion_t read_alias(const alias_t *alias)
+{
+    agent_exclusion_t exclusion = {.is_alias = true};
+
+    if (alias != NULL) {
+        exclusion.is_negated = alias->is_named_negated;
+        exclusion.is_exclusion = alias->is_named_negated
+            && !alias->is_named_otherwise;
+        exclusion.is_alone = alias->is_alone;
+    }
+    return exclusion;
+}
+
+static agent_exclusion_t read_exclusion(const tree_t *tree,
+                                        const ap_directive_t *directive)
+{
+    agent_exclusion_t exclusion = {
+        .is_negated = true,
+        .is_exclusion = true,
+        .is_alone = is_alone(tree, directive),
+    };
+
+    return exclusion;
+}
+
+/* Of the lines of a .htaccess, only exclusions need the tree. */
+agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
+                                       apr_pool_t *pool)
+{
+    const agent_exclusion_t none = {0};
+    line_t line;
 
     if (is_named(directive, "Require")) {
-        const line_t line = read_line(directive->args, pool);
-
-        return is_negated(directive, &line);
+        line = read_line(directive, pool);
+        return is_negated(directive, &line)
+            ? read_exclusion(read_tree(pool), directive)
+            : none;
     }
-    uses.alias = agent_conftree_read_alias(directive, pool).name;
-    agent_conftree_visit("Require", check_use, &uses);
-    return uses.is_negated;
+    line.provider = agent_conftree_read_alias(directive, pool).name;
+    return read_alias(find_alias(read_tree(pool), &line));
+}
+
+/* ---- warnings ---- */
+
+typedef enum auth_type_t {
+    /* None, or that of a section with a condition, or of a location that does
+     * not enclose the line. */
+    TYPE_UNKNOWN,
+    TYPE_KEYS,
+    TYPE_OTHER
+} auth_type_t;
+
+static bool has_type(const ap_directive_t *node)
+{
+    for (; node != NULL; node = node->next) {
+        if (is_named(node, "AuthType") || has_type(node->first_child)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The last one in the section is in force. */
+static bool read_type(auth_type_t *type, const ap_directive_t *section)
+{
+    bool is_found = false;
+
+    for (const ap_directive_t *child = section->first_child; child != NULL;
+         child = child->next) {
+        if ((is_section(child, "<If") || is_section(child, "<Else"))
+            && has_type(child->first_child)) {
+            *type = TYPE_UNKNOWN;
+            return true;
+        }
+        if (is_named(child, "AuthType")) {
+            is_found = true;
+            *type = agent_conftree_is_word(child->args, "AgentKey")
+                ? TYPE_KEYS
+                : TYPE_OTHER;
+        }
+    }
+    return is_found;
+}
+
+static auth_type_t find_type(const ap_directive_t *section)
+{
+    auth_type_t type = TYPE_UNKNOWN;
+
+    while (section != NULL
+           && (is_section(section, "<Require") || !read_type(&type, section))) {
+        section = section->parent;
+    }
+    return type;
+}
+
+/* Whether its lines are combined with those of an outer section, of which one
+ * may demand a user. */
+static bool is_merged(const ap_directive_t *section)
+{
+    const ap_directive_t *child = section->first_child;
+
+    while (child != NULL && !is_named(child, "AuthMerging")) {
+        child = child->next;
+    }
+    return child != NULL && !agent_conftree_is_word(child->args, "Off");
+}
+
+/* A line beside which no key is demanded. */
+static const char *print_excluded(auth_type_t type,
+                                  const agent_exclusion_t *exclusion)
+{
+    if (type == TYPE_KEYS || !exclusion->is_exclusion || !exclusion->is_alone) {
+        return "nobody";
+    }
+    return type == TYPE_OTHER
+        ? "everybody"
+        : "nobody, or everybody where no AuthType AgentKey applies";
+}
+
+typedef struct search_t {
+    server_rec *server;
+    const tree_t *tree;
+} search_t;
+
+static void check(const ap_directive_t *directive, void *baton)
+{
+    const search_t *search = baton;
+    const tree_t *tree = search->tree;
+    const line_t line = read_line(directive, tree->pool);
+    const ap_directive_t *section = find_section(directive);
+    const auth_type_t type = find_type(directive->parent);
+    const alias_t *alias = find_alias(tree, &line);
+    agent_exclusion_t exclusion;
+    unsigned demands;
+
+    if (!is_negated(directive, &line)
+        || !is_own_provider(resolve(tree, &line).provider)) {
+        return;
+    }
+    demands = find_demands_beside(tree, &section);
+    if ((demands & DEMANDS_KEY) != 0
+        || (type != TYPE_OTHER && (demands & DEMANDS_USER) != 0)
+        || (section != NULL && is_merged(section))) {
+        return;
+    }
+    exclusion = alias != NULL ? read_alias(alias)
+                              : read_exclusion(tree, directive);
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
+                 AGENT_LOGNO(0460) "Require: expected a line that demands a "
+                                   "key beside '%s', got none at %s:%d: it "
+                                   "excludes %s",
+                 directive->args, directive->filename, directive->line_num,
+                 print_excluded(type, &exclusion));
+}
+
+void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
+{
+    search_t search = {server, read_tree(pool)};
+
+    agent_conftree_visit("Require", check, &search);
 }

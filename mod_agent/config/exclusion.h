@@ -9,22 +9,38 @@
 #include <httpd.h>
 #include <http_config.h>
 
+/* How the provider of a line is used. */
+typedef struct agent_exclusion_t {
+    /* Its denial admits a request, or leaves it to other lines: `Require not`,
+     * or a line of a <RequireNone>. Of an alias: of one of the lines that name
+     * it. */
+    bool is_negated;
+    /* Its grant admits no request: the same, of an alias of all these lines. */
+    bool is_exclusion;
+    /* No line beside it, or around it, demands a user. Of an alias: beside one
+     * of these lines. */
+    bool is_alone;
+    /* An <AuthzProviderAlias>, with which only lines of httpd.conf are known:
+     * those of .htaccess are read later. */
+    bool is_alias;
+} agent_exclusion_t;
+
+/*
+ * Returns how the provider is used by a Require or an <AuthzProviderAlias>, for
+ * use while this directive is processed. pool: cmd_parms.temp_pool, which keeps
+ * what is read of httpd.conf for the next call.
+ */
+agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
+                                       apr_pool_t *pool);
+
 /*
  * Warns of exclusions without a line beside them, or around them, that demands
  * a key, or with `AuthType AgentKey` a user: httpd asks for credentials only if
  * it denies a request without them, which an exclusion never does, and a user
- * of a password has no account. So it would exclude nobody; without AuthType
- * AgentKey, by which no key is read, it excludes everybody (../auth/require.c).
+ * of a password has no account. So it would exclude nobody; where nothing
+ * demands a user and no key is read, it excludes everybody
+ * (../auth/require.c).
  */
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool);
-
-/*
- * Whether the denial by the provider of this line admits a request, or leaves
- * it to other lines: `Require not`, or a line of a <RequireNone>. Of an
- * <AuthzProviderAlias>: whether such a line of httpd.conf names it; for use
- * while httpd.conf is processed.
- */
-bool agent_exclusion_is_negated(const ap_directive_t *directive,
-                                apr_pool_t *pool);
 
 #endif

@@ -475,9 +475,6 @@ sub excluding {
 
 my %ALIAS = map { /(\S+) \S+\z/ ? ($1 => "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n") : () } 'agent-scope admins admin', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
 
-# By whether the AuthType of the location reads no keys.
-my %EXCLUDED = ('' => 'nobody', 1 => 'everybody');
-
 # Warnings of a check of the configuration, which httpd makes before it opens its log.
 {
     my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . excluding('Require not agent-scope admin', 'Require all granted')
@@ -533,15 +530,20 @@ my %EXCLUDED = ('' => 'nobody', 1 => 'everybody');
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
             qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
             qw(Authorization cookie)),
-        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:"?not"? )?"?agent-\w+"? \S+', got none at \S+httpd\.conf:\d+: it excludes $EXCLUDED{ m{Basic} }$/im ] }
+        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:"?not"? )?"?agent-\w+"? \S+', got none at \S+httpd\.conf:\d+: it excludes nobody$/im ] }
             "Require not agent-account $ACCOUNT ; Require all granted", 'Require "not" "agent-scope" admin ; Require "all" granted', 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
             'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
-        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:not )?(?:banned|agent-scope admin)', got none at \S+httpd\.conf:\d+: / ] }
-            'Require not banned ; Require all granted', '<RequireNone> ; Require banned ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
+        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:not )?(?:banned|agent-scope admin)', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
+            'Require not banned ; Require all granted', '<RequireNone> ; Require banned ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody',
+            'AuthType Basic ; Require not banned ; Require valid-user'),
+        (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", join('', values %ALIAS) . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
+            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'Basic', 'Require not banned' ], [ 'None', 'Require not agent-scope admin' ]),
+            (map { [ 'nobody, or everybody where no AuthType AgentKey applies', $_, 'Require not banned' ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
+            [ 'nobody', "AuthType Basic\n", "Require not banned\n</RequireAll>\n</Location>\n<Location /y>\n<RequireAll>\nRequire banned" ]),
     );
     my @silent = (
         (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /) ] }
@@ -552,6 +554,7 @@ my %EXCLUDED = ('' => 'nobody', 1 => 'everybody');
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require valid-user ; </RequireAny>',
             'Require not agent-scope admin ; Require all denied', 'AuthType Basic ; AuthType "agentkey" ; Require valid-user ; Require not agent-scope admin',
             'AuthType Basic ; Require agent-scope read ; Require not agent-scope admin',
+            'AuthType Basic ; Require "agent-scope" read ; Require not agent-scope admin', 'AuthMerging "And" ; Require not agent-scope admin ; Require all granted',
             'Require agent-scope read ; <RequireAll> ; Require not agent-scope admin ; Require all granted ; </RequireAll>',
             'AuthMerging And ; Require not agent-scope admin ; Require all granted', 'Require not ip 192.0.2.1 ; Require all granted'),
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],

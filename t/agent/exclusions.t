@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# `Require not agent-...` and <RequireNone> where requests have no key: users of another
+# AuthType, and nobody.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client;
+use AgentTest::Conf qw(demo_graph key_location location);
+use AgentTest::Env qw(write_file);
+use AgentTest::Postgres;
+use AgentTest::Server;
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+my ($kept, $banned) = map { create_account() } 1, 2;
+my %key = (kept => create_key($kept), banned => create_key($banned));
+
+my $dir = tempdir('/tmp/agent-test-exclusions.XXXXXX', CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+# The password is "secret".
+write_file("$dir/users", "carol:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
+make_path("$dir/open");
+write_file("$dir/open/.htaccess", "Require lonely\n");
+write_file("$dir/open/x", 'text');
+
+my @BASIC = ('AuthType Basic', 'AuthName "users"', 'AuthBasicProvider file', qq(AuthUserFile "$dir/users"));
+my @MIXED = (q(<If "-n req('x-api-key')">), 'AuthType AgentKey', '</If>', '<Else>', @BASIC, '</Else>');
+# A user without a name.
+my @ANONYMOUS = ('AuthType Basic', 'AuthName "guests"', 'AuthBasicProvider anon', 'Anonymous *', 'Anonymous_NoUserID On', 'Anonymous_MustGiveEmail Off');
+my $EXCLUSION = "Require not agent-account $banned";
+
+sub files { my ($path, $lines, @requires) = @_; return location($path, 'SetHandler None', @{$lines}, '<RequireAll>', @requires, '</RequireAll>') }
+sub none { return ('<RequireNone>', "Require $_[0]", '</RequireNone>') }
+sub aliases { return map { "<AuthzProviderAlias agent-account $_ $banned>\n</AuthzProviderAlias>\n" } @_ }
+
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(), key_location('AuthMerging And', 'Require all granted'),
+    (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } qw(alias authn_anon authn_file auth_basic authz_user)),
+    aliases(qw(beside lonely shared)),
+    files('/mixed/line', \@MIXED, 'Require valid-user', $EXCLUSION),
+    files('/mixed/none', \@MIXED, 'Require valid-user', none("agent-account $banned")),
+    files('/mixed/deep', \@MIXED, '<RequireAny>', 'Require user carol', 'Require agent-scope read', '</RequireAny>', '<RequireAll>', $EXCLUSION, 'Require all granted', '</RequireAll>'),
+    files('/mixed/alias', \@MIXED, 'Require valid-user', 'Require not beside'),
+    files('/typeless', ['AuthType None'], 'Require valid-user', $EXCLUSION),
+    files('/anonymous', \@ANONYMOUS, 'Require valid-user', $EXCLUSION),
+    files('/alone/line', \@BASIC, 'Require all granted', $EXCLUSION),
+    files('/alone/alias', \@BASIC, 'Require all granted', 'Require not lonely'),
+    files('/alone/alias-none', [ 'AuthType None' ], 'Require all granted', none('lonely')),
+    files('/alone/mixed', \@MIXED, 'Require local', 'Require not lonely'),
+    files('/shared/not', ['AuthType None'], 'Require all granted', 'Require not shared'),
+    location('/shared/positive', 'SetHandler None', @BASIC, 'Require shared'),
+    qq(Alias "/open" "$dir/open"\n), location('/open', 'SetHandler None', @BASIC), qq(<Directory "$dir/open">\nAllowOverride AuthConfig\n</Directory>\n));
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+my %SENT = (
+    none         => undef,
+    carol        => { Authorization => 'Basic Y2Fyb2w6c2VjcmV0' },
+    'carol, with a wrong password' => { Authorization => 'Basic Y2Fyb2w6YQ==' },
+    'a user without a name' => { Authorization => 'Basic Og==' },
+    (map { ("a $_ key" => { 'x-api-key' => $key{$_} }) } keys %key),
+);
+
+sub status { my ($path, $who) = @_; return $client->get("$path/x", undef, $SENT{$who})->{status} }
+
+subtest 'Require not agent-account beside a line that demands a user admits the users of another AuthType' => sub {
+    my %expected = (none => 401, carol => 404, 'carol, with a wrong password' => 401, 'a kept key' => 404, 'a banned key' => 401);
+    for my $path (map { "/mixed/$_" } qw(line none deep alias)) {
+        is status($path, $_), $expected{$_}, "$path: $_" for sort keys %expected;
+    }
+    like $client->get('/mixed/line/x')->{headers}{'www-authenticate'}, qr/\ABasic /, 'a request without any is asked for a password';
+    is status('/anonymous', $_->[0]), $_->[1], "a user without a name is not known to be another one: $_->[0]" for [ 'carol', 404 ], [ 'a user without a name', 401 ];
+    is status('/typeless', 'carol'), 500, 'where a user is demanded and there is no AuthType, httpd refuses its configuration';
+};
+
+subtest 'Require not agent-account where nothing demands a user, and no key is read, denies everybody' => sub {
+    for my $path (map { "/alone/$_" } qw(line alias alias-none)) {
+        is status($path, $_), 403, "$path: $_" for sort keys %SENT;
+    }
+    is status('/alone/mixed', $_), 403, "/alone/mixed: $_" for qw(none carol);
+    is $client->get('/alone/alias/x')->{json}{code}, 'forbidden', 'by an alias: the answer of any other 403';
+};
+
+subtest 'an <AuthzProviderAlias> that is also named without not: nobody is admitted by it' => sub {
+    is status('/shared/not', $_), 404, "with not it excludes nobody: $_" for 'none', 'a banned key';
+    is status('/shared/positive', $_), 401, "without not it admits nobody: $_" for 'none', 'carol', 'a banned key';
+    is status('/open', $_), 403, "without not, in a .htaccess: $_" for 'none', 'carol', 'a banned key';
+};
+
+done_testing;
