@@ -48,6 +48,22 @@ void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,
     }
 }
 
+static bool has_output(const agent_batch_t *batch, const agent_lease_key_t *key)
+{
+    const agent_batch_run_t *run = batch != NULL
+        ? apr_hash_get(batch->runs, key->run_id, sizeof(key->run_id))
+        : NULL;
+
+    return run != NULL && !run->is_discarded && run->key.epoch == key->epoch;
+}
+
+bool agent_batch_send_has(const agent_batch_queue_t *queue,
+                          const agent_lease_key_t *key)
+{
+    return has_output(queue->sent_shared, key)
+        || has_output(queue->sent_dedicated, key);
+}
+
 void agent_batch_send_begin(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     batch->is_sealed = true;

@@ -14,6 +14,10 @@ agent_batch_t *agent_batch_send_next_shared(const agent_batch_queue_t *queue);
 agent_batch_t *agent_batch_send_next_dedicated(
     const agent_batch_queue_t *queue);
 
+/* Whether a batch in flight has output of the run under this lease. */
+bool agent_batch_send_has(const agent_batch_queue_t *queue,
+                          const agent_lease_key_t *key);
+
 /* Marks the batch as being in flight. */
 void agent_batch_send_begin(agent_batch_queue_t *queue, agent_batch_t *batch);
 /* Ends an attempt that failed; the batch is sent again from retry_at on. */

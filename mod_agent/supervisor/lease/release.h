@@ -26,8 +26,9 @@ typedef struct agent_release_t {
     int failures;
     /* Not sent again before (core/clock.h). */
     apr_time_t retry_at;
-    /* It is in flight. */
+    /* It is in flight; it is sent again after its result. */
     bool is_sent;
+    bool is_repeated;
 } agent_release_t;
 
 APR_RING_HEAD(agent_release_ring_t, agent_release_t);
@@ -37,6 +38,8 @@ typedef struct agent_release_queue_t {
     const agent_context_t *context;
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
+    /* agent_lease_key_t -> the release that waits or is in flight. */
+    apr_hash_t *by_key;
     /* Runs that one statement may release, and those of the one in flight. */
     agent_adaptive_limit_t limit;
     int in_flight;
@@ -55,6 +58,17 @@ void agent_release_add(agent_release_queue_t *queue, const agent_lease_t *lease,
 void agent_release_give_up(agent_release_queue_t *queue,
                            const agent_lease_t *lease, const char *error,
                            const char *message);
+
+/* Adds one of a run that was leased again under this key, uncounted, unless one
+ * waits. A release in flight is sent again: the database may have executed it
+ * before that claim. */
+void agent_release_add_duplicate(agent_release_queue_t *queue,
+                                 const agent_lease_key_t *key,
+                                 const char *deployment_id, const char *reason);
+
+/* Returns the release of a lease that waits or is in flight, or NULL. */
+agent_release_t *agent_release_find(const agent_release_queue_t *queue,
+                                    const agent_lease_key_t *key);
 
 bool agent_release_is_empty(const agent_release_queue_t *queue);
 

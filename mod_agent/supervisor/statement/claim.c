@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../base/order.h"
+#include "../lease/batch_send.h"
 #include "../runner/pool/slots.h"
 #include "../runner/run/run_end.h"
 #include "start.h"
@@ -265,6 +266,20 @@ static bool lose_earlier(agent_runs_t *runs, const agent_lease_key_t *key)
     return earlier != NULL;
 }
 
+/*
+ * Whether this worker had a lease with this key and has not finished with it.
+ * A claim commits asynchronously, so a crash of the database can undo it: then
+ * the run is claimed again under the same epoch, while a runner still executes
+ * it, or a statement about the first lease waits or is in flight, whose result
+ * would be taken for one about the second lease.
+ */
+static bool is_known(const agent_runs_t *runs, const agent_lease_key_t *key)
+{
+    return agent_lease_find(&runs->leases, key) != NULL
+        || agent_release_find(&runs->releases, key) != NULL
+        || agent_batch_send_has(&runs->batches, key);
+}
+
 static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
                      int row, const graph_ref_t *ref)
 {
@@ -278,12 +293,10 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     bool is_repeated;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
-    lease = agent_lease_find(&runs->leases, &key);
-    if (lease != NULL) {
-        /* A claim commits asynchronously, so a crash of the database can undo
-         * it: then the run is claimed again under the same epoch while a runner
-         * still executes it. Requeued, it gets the next epoch. */
-        agent_run_end_release_duplicate(runs, lease);
+    if (is_known(runs, &key)) {
+        /* Requeued, it gets the next epoch. */
+        agent_run_end_release_duplicate(
+            runs, &key, agent_db_value(result, row, COL_DEPLOYMENT));
         return;
     }
     agent_run_end_discard_output(runs, run_id);

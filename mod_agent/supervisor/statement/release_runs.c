@@ -182,6 +182,10 @@ static void receive_release(void *part, const agent_db_result_t *result)
         if (!release->is_sent) {
             continue;
         }
+        if (release->is_repeated) {
+            release->is_sent = release->is_repeated = false;
+            continue;
+        }
         lease = agent_lease_find(&runs->leases, &release->key);
         if (lease != NULL) {
             agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
@@ -234,7 +238,7 @@ static void fail_release(void *part, agent_failure_t failure)
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         if (release->is_sent) {
-            release->is_sent = false;
+            release->is_sent = release->is_repeated = false;
             release->retry_at = agent_database_retry_at(runs->context, failure);
             if (!is_transient && is_alone) {
                 count_failure(runs, release, failure);

@@ -88,25 +88,25 @@ void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease)
     agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
 }
 
-static void queue_release(agent_runs_t *runs, const agent_lease_t *lease,
-                          bool counted, const char *reason)
+void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
+                           bool counted, const char *reason)
 {
     agent_release_add(&runs->releases, lease, counted, reason);
     /* The release waits for uncommitted output. */
     agent_batch_flush(&runs->batches);
-}
-
-void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
-                           bool counted, const char *reason)
-{
-    queue_release(runs, lease, counted, reason);
     agent_run_end_set_state(runs, lease, AGENT_LEASE_RELEASING);
 }
 
-void agent_run_end_release_duplicate(agent_runs_t *runs, agent_lease_t *lease)
+void agent_run_end_release_duplicate(agent_runs_t *runs,
+                                     const agent_lease_key_t *key,
+                                     const char *deployment_id)
 {
-    queue_release(runs, lease, false, "the database had lost a claim");
-    if (lease->state == AGENT_LEASE_HELD) {
+    agent_lease_t *lease = agent_lease_find(&runs->leases, key);
+
+    agent_release_add_duplicate(&runs->releases, key, deployment_id,
+                                "the database had lost a claim");
+    agent_batch_flush(&runs->batches);
+    if (lease != NULL && lease->state == AGENT_LEASE_HELD) {
         agent_run_end_lose(runs, lease);
     }
 }

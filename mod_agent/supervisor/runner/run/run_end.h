@@ -44,7 +44,9 @@ void agent_run_end_release(agent_runs_t *runs, agent_lease_t *lease,
 
 /* Requeues a run that was leased to this worker a second time under the same
  * epoch: output under the two leases could not be told apart. */
-void agent_run_end_release_duplicate(agent_runs_t *runs, agent_lease_t *lease);
+void agent_run_end_release_duplicate(agent_runs_t *runs,
+                                     const agent_lease_key_t *key,
+                                     const char *deployment_id);
 
 /* Ends the run in error with fail_run, after its other statements have failed.
  * error, message: constants. */
