@@ -8,6 +8,7 @@
 
 #include "statement/account_sweeps.h"
 #include "statement/expire.h"
+#include "statement/save_failure.h"
 
 /* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
@@ -75,13 +76,22 @@ static void init_tables(agent_supervisor_t *sv)
         .context = context, .runners = &sv->runners, .runs = runs};
 }
 
+static void on_control_connected(void *part, bool is_first,
+                                 const agent_session_info_t *info)
+{
+    agent_supervisor_t *sv = part;
+
+    agent_worker_on_connected(&sv->worker, is_first, info);
+    agent_save_on_connected(&sv->save);
+}
+
 static void on_bulk_connected(void *part, bool is_first,
                               const agent_session_info_t *info)
 {
     agent_supervisor_t *sv = part;
 
     agent_worker_on_bulk_connected(&sv->worker, is_first, info);
-    agent_save_on_connected(&sv->save, &sv->bulk);
+    agent_save_on_connected(&sv->save);
 }
 
 static void on_output_connected(void *part, bool is_first,
@@ -89,7 +99,7 @@ static void on_output_connected(void *part, bool is_first,
 {
     agent_supervisor_t *sv = part;
 
-    agent_save_on_connected(&sv->save, &sv->output);
+    agent_save_on_connected(&sv->save);
 }
 
 /*
@@ -106,14 +116,13 @@ static void init_databases(agent_supervisor_t *sv)
     apr_interval_time_t longest = agent_context_longest_statement(context);
     apr_interval_time_t margin = apr_time_from_sec(context->config->lease_sec)
         / 10;
-    agent_database_settings_t control = {
-        .name = "control",
-        .others = sv->connections,
-        .statement_limit = limit,
-        .lock_limit = limit / 2,
-        .timeout = limit + margin,
-        .on_connected = agent_worker_on_connected,
-        .part = &sv->worker};
+    agent_database_settings_t control = {.name = "control",
+                                         .others = sv->connections,
+                                         .statement_limit = limit,
+                                         .lock_limit = limit / 2,
+                                         .timeout = limit + margin,
+                                         .on_connected = on_control_connected,
+                                         .part = sv};
     agent_database_settings_t bulk = {.name = "bulk",
                                       .others = sv->connections,
                                       .statement_limit = longest,
@@ -168,7 +177,8 @@ static void init_statements(agent_supervisor_t *sv)
                               .notify = &sv->notify,
                               .schedule = &sv->schedule,
                               .control = &sv->control,
-                              .output = &sv->output};
+                              .output = &sv->output,
+                              .bulk = &sv->bulk};
     sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
                                          &sv->schedule};
 }

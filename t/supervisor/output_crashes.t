@@ -22,12 +22,17 @@ sub ask_if_up {
 
 sub recoveries { return scalar(() = slurp($pg->host . '/postgres.log') =~ /ready to accept connections/g) }
 
-# Has the database execute a statement for each line of more than 50,000 bytes.
+# Has the database execute a statement for each line of more than that many bytes.
+sub execute_at_lines {
+    my ($bytes, $statement) = @_;
+    sql('create or replace function public.at_long_line() returns trigger language plpgsql security definer as $f$ begin '
+        . "if length(new.data) > $bytes then $statement; end if; return new; end \$f\$");
+    return sql('create or replace trigger at_long_line before insert on agent.run_events for each row execute function public.at_long_line()');
+}
+
 sub execute_at_long_lines {
     my ($statement) = @_;
-    sql('create or replace function public.at_long_line() returns trigger language plpgsql security definer as $f$ begin '
-        . "if length(new.data) > 50000 then $statement; end if; return new; end \$f\$");
-    return sql('create or replace trigger at_long_line before insert on agent.run_events for each row execute function public.at_long_line()');
+    return execute_at_lines(50_000, $statement);
 }
 
 # The supervisor needs the warning of a crash.
@@ -47,6 +52,30 @@ subtest 'a run ends in error when its line alone has crashed the database three 
     like sql("select error from agent.runs where run_id = '$run'"), qr/InvalidOutputError.*crashed/s, 'its error has the reason';
     cmp_ok recoveries() - $before, '<=', 6, 'the database crashed three times for the line alone';
     wait_status($sv->start_run({ do => 'read' }), 'success', 60);
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+# While it stores the shared batch, the lines of the run together, and the line alone three times.
+subtest 'a short line among others crashes the database five times at most' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => patient_timing());
+    $sv->wait_ready;
+    execute_at_lines(500, q{execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$});
+    my $gate = make_gate();
+    my %input = (do => 'gate', path => $gate, count => 200);
+    my @runs = create_all([ { %input, bytes => 700 } ], [ { %input, bytes => 100 } ]);
+    $sv->wake;
+    # A later commit than that of their claim, which a crash can no longer undo.
+    wait_for('their first events', sub { sql("select count(distinct run_id) = 2 from agent.run_events where event = 'custom' and run_id in (" . quoted(@runs) . ')') eq 't' });
+    my $before = recoveries();
+    open_gate($gate);
+    for my $run (@runs) {
+        wait_for('the end of a run', sub {
+            ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'")
+        }, 180);
+    }
+    is status_of($runs[0]), 'error', 'its run ends in error';
+    is status_of($runs[1]), 'success', 'a run that shared its batch succeeds';
+    cmp_ok recoveries() - $before, '<=', 5, 'no crash more';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -5,7 +5,7 @@
 
 #include "supervisor_batches.h"
 
-#include "../../mod_agent/supervisor/statement/save.h"
+#include "../../mod_agent/supervisor/statement/save_failure.h"
 
 #define NOW apr_time_from_sec(1000)
 
@@ -16,6 +16,7 @@ typedef struct queue_t {
     agent_worker_t worker;
     agent_database_t control;
     agent_database_t output;
+    agent_database_t bulk;
     agent_save_t save;
 } queue_t;
 
@@ -34,6 +35,7 @@ static inline queue_t *make_queue(apr_pool_t *pool)
                              .runs = q->fixture->runs,
                              .control = &q->control,
                              .output = &q->output,
+                             .bulk = &q->bulk,
                              .sent_on = &q->output};
     return q;
 }

@@ -23,7 +23,7 @@ apr_size_t agent_batch_size_cost(int lines, apr_size_t bytes)
 
 apr_size_t agent_batch_size_limit(const agent_batch_size_t *size)
 {
-    if (size->needs_long_limit) {
+    if (size->needs_long_limit || size->lines_alone > 0) {
         return 1;
     }
     return size->limit > 0 ? size->limit : AGENT_BATCH_SIZE_FIRST;
@@ -50,6 +50,9 @@ void agent_batch_size_save(agent_batch_size_t *size, apr_size_t cost,
     size->limit = AGENT_MAX(limit, least);
     size->needs_long_limit = size->needs_long_limit
         && elapsed > AGENT_BATCH_SIZE_TIMEOUT / 2;
+    if (size->lines_alone > 0) {
+        size->lines_alone--;
+    }
 }
 
 void agent_batch_size_fail(agent_batch_size_t *size, apr_size_t cost,
@@ -59,6 +62,11 @@ void agent_batch_size_fail(agent_batch_size_t *size, apr_size_t cost,
 
     limit = AGENT_MIN(limit, cost / 2);
     size->limit = AGENT_MAX(limit, (apr_size_t)1);
+}
+
+void agent_batch_size_crash(agent_batch_size_t *size, int lines)
+{
+    size->lines_alone = AGENT_MAX(lines, size->lines_alone);
 }
 
 bool agent_batch_size_is_slow(apr_size_t part, apr_size_t cost,

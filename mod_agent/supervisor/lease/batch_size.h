@@ -35,6 +35,9 @@ typedef struct agent_batch_size_t {
     /* A line alone took longer than AGENT_BATCH_SIZE_TIMEOUT: so may the next
      * one, which is sent alone. */
     bool needs_long_limit;
+    /* A statement with this number of lines crashed the database: they are sent
+     * alone, and fewer are left. */
+    int lines_alone;
     /* The lines of the run are in dedicated batches (core/clock.h). */
     apr_time_t dedicated_until;
 } agent_batch_size_t;
@@ -56,6 +59,10 @@ void agent_batch_size_save(agent_batch_size_t *size, apr_size_t cost,
  * limit then grows slowly. */
 void agent_batch_size_fail(agent_batch_size_t *size, apr_size_t cost,
                            apr_interval_time_t elapsed);
+
+/* Limits the next statements, as many as the lines of one during which its
+ * process of the database crashed, to a single line each. */
+void agent_batch_size_crash(agent_batch_size_t *size, int lines);
 
 /* Whether a shared batch of `cost` delayed others and a run, or a deployment,
  * with `part` of the cost was the reason. */

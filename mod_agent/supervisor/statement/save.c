@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * save_batch; see save.h. A batch that the database refuses is split by run:
- * the run whose part is refused then ends in error, the others are saved.
- */
+/* save_batch; see save.h. */
 #include "save.h"
 
 #include <stdlib.h>
@@ -14,17 +11,12 @@
 #include "../lease/batch_split.h"
 #include "../runner/run/ack.h"
 #include "../runner/run/run_end.h"
-#include "refusal.h"
+#include "save_failure.h"
 #include "save_params.h"
 
-/* After this many failures of any kind the data is assumed to be the cause. */
-#define MAX_FAILURES 3
 /* The output connection is awaited for this time before dedicated batches use
  * the bulk connection: most losses take less. */
 #define OUTPUT_WAIT apr_time_from_sec(5)
-/* Between two attempts of a line alone for which the database had too little
- * memory: others may use it. */
-#define MEMORY_WAIT apr_time_from_sec(10)
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
@@ -280,6 +272,7 @@ static void receive_batch(void *part, const agent_db_result_t *result)
 {
     agent_save_t *save = part;
 
+    save->lost_shared.sent_at = 0;
     receive_any(save, save->runs->batches.sent_shared, result);
 }
 
@@ -287,189 +280,17 @@ static void receive_dedicated(void *part, const agent_db_result_t *result)
 {
     agent_save_t *save = part;
 
+    save->lost_dedicated.sent_at = 0;
     receive_any(save, save->runs->batches.sent_dedicated, result);
 }
 
-/* The database refuses the output of this run: it ends in error. */
-static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
-                       const agent_refusal_t *why)
-{
-    agent_lease_t *lease = agent_lease_find(&runs->leases, key);
-
-    agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0341", 0,
-                       "the database refused the output of run %.36s: %s",
-                       key->run_id, why->code);
-    agent_batch_discard(&runs->batches, key->run_id, NULL);
-    if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
-        || lease->state == AGENT_LEASE_GONE) {
-        return;
-    }
-    if (lease->is_refused) {
-        /* The end in error was refused too. */
-        agent_run_end_give_up(runs, lease, why->code, why->message);
-        return;
-    }
-    lease->is_refused = true;
-    lease->next_seq = lease->saved_seq + 1;
-    if (lease->group != NULL) {
-        agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
-    }
-    agent_run_end_fail(runs, lease, "error", why->code, why->message);
-}
-
-/* Whether the output may be the reason of the failure. */
-static bool may_be_output(agent_failure_t failure)
-{
-    return !agent_failure_is_transient(failure)
-        || failure == AGENT_FAILURE_MEMORY;
-}
-
-/* Splits a batch of several runs to find the one at fault, or the one whose row
- * is locked; sending the same batch again would delay all of them. */
-static void fail_batch(void *part, agent_failure_t failure)
-{
-    const agent_save_t *save = part;
-    agent_batch_queue_t *queue = &save->runs->batches;
-    agent_batch_t *batch = queue->sent_shared;
-
-    agent_batch_send_fail(
-        &save->runs->batches, batch,
-        agent_database_retry_at(save->runs->context, failure));
-    batch->failures += may_be_output(failure);
-    if (failure == AGENT_FAILURE_TIMEOUT) {
-        agent_batch_size_fail(&queue->batch_size, batch->cost,
-                              queue->context->now - batch->sent_at);
-    }
-    if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
-        || failure == AGENT_FAILURE_LOCK || batch->failures >= MAX_FAILURES) {
-        agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
-                           "a batch of %u runs was not saved; saving them one "
-                           "by one",
-                           apr_hash_count(batch->runs));
-        agent_batch_split_by_run(queue, batch);
-    }
-}
-
-/* The cost of the first half of the lines: the limit after a failure. */
-static apr_size_t half_cost(const agent_batch_t *batch)
-{
-    apr_size_t cost = 0;
-
-    for (int i = 0; i < batch->items->nelts / 2; i++) {
-        cost += agent_batch_size_cost(1,
-                                      agent_batch_item(batch, i)->length + 1);
-    }
-    return cost;
-}
-
-/*
- * Whether the attempt counts towards the end of the run: that of a line alone,
- * which the database refused or executed for all of the longer limit. Not when
- * the connection was lost, or when the database answered nothing during
- * the attempt: it was stopped, or out of reach.
- */
-static bool is_counted_failure(const agent_save_t *save,
-                               const agent_batch_t *batch,
-                               agent_failure_t failure)
-{
-    if (failure != AGENT_FAILURE_TIMEOUT) {
-        return failure != AGENT_FAILURE_LOST;
-    }
-    return batch->has_long_limit && save->control->answered_at > batch->sent_at;
-}
-
-/* Counts a failed attempt, or limits the next statement to fewer lines. Returns
- * whether the run is to end. */
-static bool count_failure(agent_save_t *save, agent_batch_t *batch,
-                          agent_failure_t failure)
-{
-    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
-    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
-
-    if (lease != NULL && batch->items->nelts > 1) {
-        agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
-                              is_slow ? AGENT_BATCH_SIZE_TIMEOUT : 0);
-        return false;
-    }
-    if (lease != NULL) {
-        lease->batch_size.needs_long_limit |= is_slow;
-    }
-    if (failure == AGENT_FAILURE_MEMORY) {
-        batch->retry_at = agent_database_after(save->runs->context,
-                                               MEMORY_WAIT);
-    }
-    save->has_lost_line = failure == AGENT_FAILURE_LOST;
-    save->lost_line = agent_batch_item(batch, 0)->run->key;
-    batch->failures += is_counted_failure(save, batch, failure);
-    return batch->failures >= MAX_FAILURES;
-}
-
-static void fail_dedicated(void *part, agent_failure_t failure)
-{
-    agent_save_t *save = part;
-    agent_batch_t *batch = save->runs->batches.sent_dedicated;
-    agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
-    const agent_refusal_t *why = agent_refusal_find(failure);
-
-    agent_batch_send_fail(
-        &save->runs->batches, batch,
-        agent_database_retry_at(save->runs->context, failure));
-    if (why != NULL) {
-        refuse_run(save->runs, &key, why);
-    }
-    else if (may_be_output(failure) && count_failure(save, batch, failure)) {
-        refuse_run(save->runs, &key, agent_refusal_find_last(failure));
-    }
-}
-
-/* The batch whose attempt was lost, if it is still the next one of its run. */
-static agent_batch_t *find_lost(const agent_save_t *save)
-{
-    agent_batch_t *batch = save->has_lost_line
-        ? agent_fair_queue_first_of(&save->runs->batches.dedicated,
-                                    save->lost_line.run_id)
-        : NULL;
-
-    return batch != NULL && batch->items->nelts == 1
-            && agent_batch_item(batch, 0)->run->key.epoch
-                == save->lost_line.epoch
-        ? batch
-        : NULL;
-}
-
-/*
- * Whether the process of the database that executed the last attempt crashed.
- * The server then closes all other connections with a warning, but this one
- * without. When another process crashed, this connection gets the warning too;
- * after a restart, or when the network or the whole host failed, the control
- * connection gets none. All of them are lost before the next one is up.
- */
-static bool has_crashed(const agent_save_t *save, const agent_batch_t *batch)
-{
-    return save->control->crash_reported_at >= batch->sent_at
-        && save->sent_on->crash_reported_at < batch->sent_at;
-}
-
-/* Another connection may be up before all of them are known to be lost. */
-void agent_save_on_connected(agent_save_t *save,
-                             const agent_database_t *database)
-{
-    agent_batch_t *batch = database == save->sent_on ? find_lost(save) : NULL;
-
-    save->has_lost_line = save->has_lost_line && database != save->sent_on;
-    if (batch != NULL && has_crashed(save, batch)
-        && ++batch->failures >= MAX_FAILURES) {
-        refuse_run(save->runs, &save->lost_line, &agent_refusal_crashed);
-    }
-}
-
 const agent_operation_t agent_batch_operation = {
-    "save_batch", due_batch, send_batch, receive_batch, fail_batch};
+    "save_batch", due_batch, send_batch, receive_batch, agent_save_fail_shared};
 
 const agent_operation_t agent_dedicated_batch_operation = {
     "save_batch", due_dedicated, send_dedicated, receive_dedicated,
-    fail_dedicated};
+    agent_save_fail_dedicated};
 
 const agent_operation_t agent_bulk_batch_operation = {
     "save_batch", due_on_bulk, send_dedicated, receive_dedicated,
-    fail_dedicated};
+    agent_save_fail_dedicated};

@@ -9,21 +9,33 @@
 #include "notify.h"
 #include "worker.h"
 
+/* An attempt whose connection was lost without the notice of a crash, and none
+ * after it was answered. */
+typedef struct agent_save_loss_t {
+    apr_time_t sent_at; /* core/clock.h; 0: there is none */
+    /* The number of the shared batch. */
+    apr_uint64_t number;
+    /* Of the dedicated one: the lease of its run, and its lines. */
+    agent_lease_key_t key;
+    int lines;
+} agent_save_loss_t;
+
 typedef struct agent_save_t {
     const agent_worker_t *worker;
     const agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The connections of shared and of dedicated batches. */
+    /* The connections of shared and of dedicated batches, and of these while
+     * the output connection cannot be made. */
     const agent_database_t *control;
     const agent_database_t *output;
+    const agent_database_t *bulk;
     /* The connection on which the last dedicated batch was sent. */
     const agent_database_t *sent_on;
-    /* It was lost while its statement had a single line, of the run with this
-     * lease. */
-    bool has_lost_line;
-    agent_lease_key_t lost_line;
+    /* The last attempts of each kind that may have crashed the database. */
+    agent_save_loss_t lost_shared;
+    agent_save_loss_t lost_dedicated;
 } agent_save_t;
 
 /* The lease of the run of a dedicated batch; NULL when it has ended. */
@@ -40,11 +52,6 @@ static inline bool agent_save_needs_long_limit(const agent_lease_t *lease)
 {
     return lease == NULL || lease->batch_size.needs_long_limit;
 }
-
-/* Called when the output or the bulk connection is up. Counts an attempt on it
- * in which a line alone crashed its process of the database. */
-void agent_save_on_connected(agent_save_t *save,
-                             const agent_database_t *database);
 
 /* For shared batches, for dedicated ones (../lease/batch.h), and for these on
  * the bulk connection. part: the same agent_save_t. */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statements that do not save the output; see save_failure.h. A batch that the
+ * database refuses is split by run: the run whose part is refused then ends in
+ * error, the others are saved.
+ */
+#include "save_failure.h"
+
+#include "../lease/batch_send.h"
+#include "../lease/batch_split.h"
+#include "../runner/run/run_end.h"
+#include "refusal.h"
+
+/* After this many failures of any kind the data is assumed to be the cause. */
+#define MAX_FAILURES 3
+/* Between two attempts of a line alone for which the database had too little
+ * memory: others may use it. */
+#define MEMORY_WAIT apr_time_from_sec(10)
+
+/* The database refuses the output of this run: it ends in error. */
+static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
+                       const agent_refusal_t *why)
+{
+    agent_lease_t *lease = agent_lease_find(&runs->leases, key);
+
+    agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0341", 0,
+                       "the database refused the output of run %.36s: %s",
+                       key->run_id, why->code);
+    agent_batch_discard(&runs->batches, key->run_id, NULL);
+    if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
+        || lease->state == AGENT_LEASE_GONE) {
+        return;
+    }
+    if (lease->is_refused) {
+        /* The end in error was refused too. */
+        agent_run_end_give_up(runs, lease, why->code, why->message);
+        return;
+    }
+    lease->is_refused = true;
+    lease->next_seq = lease->saved_seq + 1;
+    if (lease->group != NULL) {
+        agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
+    }
+    agent_run_end_fail(runs, lease, "error", why->code, why->message);
+}
+
+/* Whether the output may be the reason of the failure. */
+static bool may_be_output(agent_failure_t failure)
+{
+    return !agent_failure_is_transient(failure)
+        || failure == AGENT_FAILURE_MEMORY;
+}
+
+/* To find the run at fault, or the one whose row is locked. */
+static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
+                       "a batch of %u runs was not saved; saving them one "
+                       "by one",
+                       apr_hash_count(batch->runs));
+    agent_batch_split_by_run(queue, batch);
+}
+
+/* Keeps the attempt if its process of the database may have crashed: the server
+ * closes all other connections with a notice, but this one without. */
+static void keep_loss(agent_save_loss_t *loss, const agent_batch_t *batch,
+                      const agent_database_t *database, agent_failure_t failure)
+{
+    if (failure != AGENT_FAILURE_LOST) {
+        loss->sent_at = 0;
+    }
+    else if (database->crash_reported_at < batch->sent_at) {
+        *loss = (agent_save_loss_t){.sent_at = batch->sent_at,
+                                    .number = batch->number,
+                                    .key = agent_batch_item(batch, 0)->run->key,
+                                    .lines = batch->items->nelts};
+    }
+}
+
+/* Sending the same batch again would delay the output of all its runs. It is
+ * not at fault when another process of the database crashed. */
+void agent_save_fail_shared(void *part, agent_failure_t failure)
+{
+    agent_save_t *save = part;
+    agent_batch_queue_t *queue = &save->runs->batches;
+    agent_batch_t *batch = queue->sent_shared;
+    bool has_notice = failure == AGENT_FAILURE_LOST
+        && save->control->crash_reported_at >= batch->sent_at;
+
+    agent_batch_send_fail(
+        queue, batch, agent_database_retry_at(save->runs->context, failure));
+    batch->failures += may_be_output(failure) && !has_notice;
+    keep_loss(&save->lost_shared, batch, save->control, failure);
+    if (failure == AGENT_FAILURE_TIMEOUT) {
+        agent_batch_size_fail(&queue->batch_size, batch->cost,
+                              queue->context->now - batch->sent_at);
+    }
+    if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
+        || failure == AGENT_FAILURE_LOCK || batch->failures >= MAX_FAILURES) {
+        split_shared(queue, batch);
+    }
+}
+
+/* The cost of the first half of the lines: the limit after a failure. */
+static apr_size_t half_cost(const agent_batch_t *batch)
+{
+    apr_size_t cost = 0;
+
+    for (int i = 0; i < batch->items->nelts / 2; i++) {
+        cost += agent_batch_size_cost(1,
+                                      agent_batch_item(batch, i)->length + 1);
+    }
+    return cost;
+}
+
+/*
+ * Whether the attempt counts towards the end of the run: that of a line alone,
+ * which the database refused or executed for all of the longer limit. Not when
+ * the connection was lost, or when the database answered nothing during
+ * the attempt: it was stopped, or out of reach.
+ */
+static bool is_counted_failure(const agent_save_t *save,
+                               const agent_batch_t *batch,
+                               agent_failure_t failure)
+{
+    if (failure != AGENT_FAILURE_TIMEOUT) {
+        return failure != AGENT_FAILURE_LOST;
+    }
+    return batch->has_long_limit && save->control->answered_at > batch->sent_at;
+}
+
+/* Counts a failed attempt, or limits the next statement to fewer lines. Returns
+ * whether the run is to end. */
+static bool count_failure(agent_save_t *save, agent_batch_t *batch,
+                          agent_failure_t failure)
+{
+    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
+    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
+
+    if (lease != NULL && batch->items->nelts > 1) {
+        agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
+                              is_slow ? AGENT_BATCH_SIZE_TIMEOUT : 0);
+        return false;
+    }
+    if (lease != NULL) {
+        lease->batch_size.needs_long_limit |= is_slow;
+    }
+    if (failure == AGENT_FAILURE_MEMORY) {
+        batch->retry_at = agent_database_after(save->runs->context,
+                                               MEMORY_WAIT);
+    }
+    batch->failures += is_counted_failure(save, batch, failure);
+    return batch->failures >= MAX_FAILURES;
+}
+
+void agent_save_fail_dedicated(void *part, agent_failure_t failure)
+{
+    agent_save_t *save = part;
+    agent_batch_t *batch = save->runs->batches.sent_dedicated;
+    agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
+    const agent_refusal_t *why = agent_refusal_find(failure);
+
+    agent_batch_send_fail(
+        &save->runs->batches, batch,
+        agent_database_retry_at(save->runs->context, failure));
+    keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
+    if (why != NULL) {
+        refuse_run(save->runs, &key, why);
+    }
+    else if (may_be_output(failure) && count_failure(save, batch, failure)) {
+        refuse_run(save->runs, &key, agent_refusal_find_last(failure));
+    }
+}
+
+/* ---- crashes of the database ---- */
+
+/*
+ * Whether the process of the database crashed in the attempt: another
+ * connection got the notice since. After a restart, or when the network or the
+ * whole host failed, none gets it. The connection of the attempt may be made
+ * again, and be lost once more, before the server has noticed the crash.
+ */
+static bool has_crashed(const agent_save_loss_t *loss,
+                        const agent_database_t *other)
+{
+    return loss->sent_at > 0 && other->crash_reported_at >= loss->sent_at;
+}
+
+static void count_shared_crash(agent_save_t *save)
+{
+    agent_save_loss_t *loss = &save->lost_shared;
+    agent_batch_t *batch = agent_batch_send_first_shared(&save->runs->batches);
+
+    if (!has_crashed(loss, save->output) && !has_crashed(loss, save->bulk)) {
+        return;
+    }
+    loss->sent_at = 0;
+    if (batch != NULL && batch->number == loss->number) {
+        split_shared(&save->runs->batches, batch);
+    }
+}
+
+/* The line alone of the attempt is still the first one of its run. */
+static void count_crash_of_line(agent_save_t *save,
+                                const agent_lease_key_t *key)
+{
+    agent_batch_t *batch = agent_fair_queue_first_of(
+        &save->runs->batches.dedicated, key->run_id);
+
+    if (batch != NULL && batch->items->nelts == 1
+        && agent_batch_item(batch, 0)->run->key.epoch == key->epoch
+        && ++batch->failures >= MAX_FAILURES) {
+        refuse_run(save->runs, key, &agent_refusal_crashed);
+    }
+}
+
+static void count_dedicated_crash(agent_save_t *save)
+{
+    agent_save_loss_t *loss = &save->lost_dedicated;
+    agent_lease_t *lease = agent_lease_find(&save->runs->leases, &loss->key);
+
+    if (!has_crashed(loss, save->control)) {
+        return;
+    }
+    loss->sent_at = 0;
+    if (loss->lines == 1) {
+        count_crash_of_line(save, &loss->key);
+    }
+    else if (lease != NULL) {
+        agent_batch_size_crash(&lease->batch_size, loss->lines);
+    }
+}
+
+void agent_save_on_connected(agent_save_t *save)
+{
+    const agent_batch_queue_t *queue = &save->runs->batches;
+
+    if (queue->sent_shared == NULL) {
+        count_shared_crash(save);
+    }
+    if (queue->sent_dedicated == NULL) {
+        count_dedicated_crash(save);
+    }
+}
