@@ -17,12 +17,33 @@ static void send_first(queue_t *q)
     agent_batch_send_begin(q->batches, batch);
 }
 
-/* It is sent, and fails. (cmocka has a macro fail().) */
+/* It fails after that time. (cmocka has a macro fail().) */
+static void fail_sent(queue_t *q, agent_failure_t failure,
+                      apr_interval_time_t used)
+{
+    agent_context_t *context = q->fixture->runs->context;
+
+    q->control.answered_at = NOW + 1;
+    context->now += used;
+    (agent_dedicated_batch_operation.fail)(&q->save, failure);
+    context->now = NOW;
+}
+
+/* It is sent, and fails: at once, or after its limit. */
 static void fail_first(queue_t *q, agent_failure_t failure)
 {
     send_first(q);
-    q->control.answered_at = NOW + 1;
-    (agent_dedicated_batch_operation.fail)(&q->save, failure);
+    fail_sent(q, failure,
+              failure == AGENT_FAILURE_TIMEOUT
+                  ? agent_save_limit(q->batches->context, first_of(q))
+                  : 0);
+}
+
+/* It is cancelled before its limit has passed. */
+static void cancel_first(queue_t *q)
+{
+    send_first(q);
+    fail_sent(q, AGENT_FAILURE_TIMEOUT, AGENT_BATCH_SIZE_TIMEOUT * 9 / 10);
 }
 
 static void ignore_report(void *baton, agent_log_level_t level, const char *id,
@@ -122,8 +143,32 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     send_first(q);
     q->control.answered_at = first_of(q)->sent_at;
+    q->fixture->runs->context->now += agent_save_limit(q->batches->context,
+                                                       first_of(q));
     (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 0);
+}
+
+/* An operator did it, or a tool that ends long statements. */
+static void a_cancel_before_the_limit_of_the_statement_is_no_time_out(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+    const agent_lease_t *lease = q->fixture->leases[0];
+
+    add_long(q, 0);
+    for (int i = 0; i < 3; i++) {
+        cancel_first(q);
+        assert_false(agent_save_needs_long_limit(lease));
+    }
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    assert_true(agent_save_needs_long_limit(lease));
+    for (int i = 0; i < 3; i++) {
+        cancel_first(q);
+        assert_int_equal(first_of(q)->failures, 0);
+    }
+    fail_first(q, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(first_of(q)->failures, 1);
 }
 
 static void a_lost_connection_does_not_count(void **state)
@@ -321,6 +366,7 @@ int main(void)
         CHECK_TEST(time_outs_of_a_line_alone_count_under_the_longer_limit),
         CHECK_TEST(
             a_time_out_while_the_database_answers_nothing_does_not_count),
+        CHECK_TEST(a_cancel_before_the_limit_of_the_statement_is_no_time_out),
         CHECK_TEST(a_lost_connection_does_not_count),
         CHECK_TEST(
             a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),

@@ -93,22 +93,13 @@ static const agent_statement_t set_limits = {
     .sql = "select pg_catalog.set_config('statement_timeout', $1, true), "
            "pg_catalog.set_config('lock_timeout', $2, true)"};
 
-/*
- * A statement with several lines may take AGENT_BATCH_SIZE_TIMEOUT, whatever
- * was expected of them; so may a line alone at first. If it needs longer, it
- * gets half of the lease, but not on the bulk connection, which is for others
- * too. A statement may wait half of its limit for a lock, and is then tried
- * again: the lock does not come from the output.
- */
+/* A statement may wait half of its limit for a lock, and is then tried again:
+ * the lock does not come from the output. */
 static void set_limits_of(const char *limits[2], const agent_save_t *save,
                           const agent_batch_t *batch, apr_pool_t *pool)
 {
-    apr_interval_time_t limit = agent_context_longest_statement(
-        save->runs->context);
+    apr_interval_time_t limit = agent_save_limit(save->runs->context, batch);
 
-    if (!batch->has_long_limit) {
-        limit = AGENT_MIN(limit, AGENT_BATCH_SIZE_TIMEOUT);
-    }
     limits[0] = agent_session_limit(limit, pool);
     limits[1] = agent_session_limit(limit / 2, pool);
 }
@@ -134,6 +125,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
             queue, batch, agent_batch_size_limit(&lease->batch_size));
     }
     save->sent_on = database;
+    /* The bulk connection is for others too. */
     batch->has_long_limit = database == save->output
         && agent_save_needs_long_limit(lease);
     set_limits_of(limits, save, batch, pool);

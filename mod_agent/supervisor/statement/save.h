@@ -53,6 +53,25 @@ static inline bool agent_save_needs_long_limit(const agent_lease_t *lease)
     return lease == NULL || lease->batch_size.needs_long_limit;
 }
 
+/*
+ * The time after which the database cancels the statement with a batch. With
+ * several lines of a run it may take AGENT_BATCH_SIZE_TIMEOUT, whatever was
+ * expected of them; so may a line alone at first. If it needs longer, it gets
+ * half of the lease.
+ */
+static inline apr_interval_time_t agent_save_limit(
+    const agent_context_t *context, const agent_batch_t *batch)
+{
+    apr_interval_time_t longest = agent_context_longest_statement(context);
+
+    if (!batch->is_dedicated) {
+        return context->timing.statement;
+    }
+    return batch->has_long_limit || longest < AGENT_BATCH_SIZE_TIMEOUT
+        ? longest
+        : AGENT_BATCH_SIZE_TIMEOUT;
+}
+
 /* For shared batches, for dedicated ones (../lease/batch.h), and for these on
  * the bulk connection. part: the same agent_save_t. */
 extern const agent_operation_t agent_batch_operation;

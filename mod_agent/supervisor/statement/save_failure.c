@@ -61,6 +61,22 @@ static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
     agent_batch_split_by_run(queue, batch);
 }
 
+/* A statement that was cancelled before its limit had passed was cancelled by
+ * an operator or a tool: it is sent again. A hundredth is more than the clocks
+ * of two hosts differ by. */
+static agent_failure_t tell_cancel(const agent_save_t *save,
+                                   const agent_batch_t *batch,
+                                   agent_failure_t failure)
+{
+    const agent_context_t *context = save->runs->context;
+    apr_interval_time_t limit = agent_save_limit(context, batch);
+
+    return failure == AGENT_FAILURE_TIMEOUT
+            && context->now - batch->sent_at < limit - limit / 100
+        ? AGENT_FAILURE_RETRY
+        : failure;
+}
+
 /* Keeps the attempt if its process of the database may have crashed: the server
  * closes all other connections with a notice, but this one without. */
 static void keep_loss(agent_save_loss_t *loss, const agent_batch_t *batch,
@@ -87,6 +103,7 @@ void agent_save_fail_shared(void *part, agent_failure_t failure)
     bool has_notice = failure == AGENT_FAILURE_LOST
         && save->control->crash_reported_at >= batch->sent_at;
 
+    failure = tell_cancel(save, batch, failure);
     agent_batch_send_fail(
         queue, batch, agent_database_retry_at(save->runs->context, failure));
     batch->failures += may_be_output(failure) && !has_notice;
@@ -160,6 +177,7 @@ void agent_save_fail_dedicated(void *part, agent_failure_t failure)
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const agent_refusal_t *why = agent_refusal_find(failure);
 
+    failure = tell_cancel(save, batch, failure);
     agent_batch_send_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
