@@ -104,7 +104,6 @@ static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
     const rlr_limit_t *limit = rlr_rule_limit(rule, vhost->region);
     rlr_engine_t engine = rlr_config_engine(config, rule->name);
     rlr_vhost_rule_t *entry;
-    uint32_t longest_sec;
 
     if (limit == NULL || engine == RLR_ENGINE_OFF) {
         return;
@@ -116,9 +115,9 @@ static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
     entry->dry_run = engine == RLR_ENGINE_DRY_RUN;
     entry->row_name = name_rule_row(vhost->region, rule, pool);
     entry->overrides = collect_overrides(config->global, rule, pool);
-    longest_sec = find_longest(entry);
-    if (longest_sec > vhost->longest_sec) {
-        vhost->longest_sec = longest_sec;
+    entry->longest_sec = find_longest(entry);
+    if (entry->longest_sec > vhost->longest_sec) {
+        vhost->longest_sec = entry->longest_sec;
     }
 }
 

@@ -29,6 +29,7 @@ typedef struct rlr_vhost_rule_t {
     const char *row_name;
     /* Overrides: from the 16 bytes of a digest to rlr_quota_t; or NULL. */
     apr_hash_t *overrides;
+    uint32_t longest_sec; /* interval, of the rule and its overrides */
 } rlr_vhost_rule_t;
 
 /* RateLimitNewIdentities: how many new keys an address may send. */

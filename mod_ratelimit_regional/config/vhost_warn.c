@@ -73,12 +73,16 @@ static void warn_of_shares(const rlr_vhost_t *vhost,
 {
     /* Bounded: a name per rule of the configuration, at start. */
     for (int i = 0; i < vhost->rules->nelts; i++) {
-        const rlr_rule_t
-            *rule = APR_ARRAY_IDX(vhost->rules, i, rlr_vhost_rule_t).rule;
-        const rlr_limit_t *limit = rlr_rule_limit(rule, vhost->region);
+        const rlr_vhost_rule_t *entry = &APR_ARRAY_IDX(vhost->rules, i,
+                                                       rlr_vhost_rule_t);
+        const rlr_rule_t *rule = entry->rule;
+        uint32_t interval_sec = entry->quota.limit.interval_sec;
+        bool has_share = rlr_period_has_share(interval_sec, store->share_ms);
 
-        if (limit == NULL
-            || rlr_period_has_share(limit->interval_sec, store->share_ms)
+        if (has_share) {
+            interval_sec = entry->longest_sec;
+        }
+        if (rlr_period_has_share(interval_sec, store->share_ms)
             || !is_first(
                 seen,
                 apr_psprintf(pool, "share %s/%s", vhost->region, rule->name),
@@ -86,13 +90,14 @@ static void warn_of_shares(const rlr_vhost_t *vhost,
             continue;
         }
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     RLR_LOGNO(0125) "%s: RateLimitRule %s: a host that is "
+                     RLR_LOGNO(0125) "%s: RateLimitRule %s%s: a host that is "
                                      "cut off from the store never admits its "
                                      "share in region %s: it waits for longer "
                                      "than the interval, %u s, and "
                                      "RateLimitStoreShareTime is %u s",
-                     rule->where, rule->name, vhost->region,
-                     limit->interval_sec, store->share_ms / 1000);
+                     rule->where, rule->name,
+                     has_share ? " with a RateLimitOverride" : "",
+                     vhost->region, interval_sec, store->share_ms / 1000);
     }
 }
 

@@ -35,6 +35,11 @@ my @warnings = check("$long$store") =~ /RLR0125: line \d+ of \S+: RateLimitRule 
 is "@warnings", 'hour day near', 'rules whose share a host can never admit are named at start';
 like check("$long${store}RateLimitStoreShareTime 1d\n"), qr/RLR0125: .* RateLimitRule day: (?!.*RLR0125)/s,
     'a longer RateLimitStoreShareTime lets hosts admit the shares of all rules but those of a day';
+my $override = 'RateLimitOverride sha256:' . '0' x 32;
+like check("$long$store$override ten 20/2h\n"),
+    qr/RLR0125: .* RateLimitRule ten with a RateLimitOverride: a host that is cut off .* than the interval, 7200 s, .* RateLimitRule day:/s,
+    'a rule with an override whose share a host can never admit is named at start';
+unlike check("$long$store$override ten 20/1min\n"), qr/RLR0125: .* RateLimitRule ten/, 'an override with a share is not named';
 for ('RateLimitStoreFailure closed', 'RateLimitStoreFailure open') {
     unlike check("$long$store$_\n"), qr/RLR0125/, "$_: no share, and no warning of rules without one";
 }
