@@ -182,6 +182,18 @@ static void change_epoch(rlr_member_t *member, const char *epoch)
     member->heartbeat_until_ms = 0;
 }
 
+/* Bounds widen by the same part of the time that passes, so that the tighter
+ * one of two is so at any time: it is kept as it is, since rounding its age up
+ * with each reply would hide a clock that is corrected too fast. In 512ths of a
+ * millisecond. */
+static bool is_tighter(const rlr_member_bound_t *bound,
+                       const rlr_member_bound_t *known, int64_t sign)
+{
+    return sign * (bound->ms - known->ms) * RLR_PERIOD_DRIFT_PART
+        + (int64_t)(bound->at_ms - known->at_ms)
+        > 0;
+}
+
 /* Takes the time of the reply, read between two times of the host; false: the
  * clock was set since the replies before it. Leases and marks of the epoch have
  * times of the former clock. */
@@ -199,10 +211,12 @@ static bool take_clock(rlr_member_t *member, const rlr_store_reply_t *reply,
     bool is_set = member->knows_clock
         && (most.ms < known_least || least.ms > known_most);
 
-    if (!member->knows_clock || is_set || least.ms > known_least) {
+    if (!member->knows_clock || is_set
+        || is_tighter(&least, &member->least, 1)) {
         member->least = least;
     }
-    if (!member->knows_clock || is_set || most.ms < known_most) {
+    if (!member->knows_clock || is_set
+        || is_tighter(&most, &member->most, -1)) {
         member->most = most;
     }
     member->knows_clock = true;

@@ -22,9 +22,11 @@
 #define RLR_PERIOD_LEASE_MAX_MS 1000U
 
 /* The clocks of two machines differ by less than this part of a duration. */
+#define RLR_PERIOD_DRIFT_PART 512
+
 static inline uint64_t rlr_period_drift(uint64_t ms)
 {
-    return (ms + 511) / 512;
+    return (ms + RLR_PERIOD_DRIFT_PART - 1) / RLR_PERIOD_DRIFT_PART;
 }
 
 /* How long a host may use a lease. */

@@ -97,6 +97,38 @@ static void a_clock_with_another_speed_of_less_than_a_512th_was_not_set(
     }
 }
 
+/* How long a clock that runs faster by 1/part remains unnoticed, with a reply
+ * each gap_ms. */
+static uint64_t find_unnoticed(uint64_t gap_ms, int64_t part)
+{
+    case_t test;
+    uint64_t at = 1500;
+
+    join(&test);
+    while (at < 60000
+           && answer_at(
+               &test,
+               (uint64_t)(5000000 + (int64_t)at + ((int64_t)at - 1500) / part),
+               at - 1, at + 1)) {
+        at += gap_ms;
+    }
+    return at - 1500;
+}
+
+static void a_clock_that_is_corrected_too_fast_is_noticed_beside_much_load(
+    void **state)
+{
+    static const uint64_t gaps_ms[] = {1, 5, 20, 100, 300};
+
+    for (size_t i = 0; i < sizeof(gaps_ms) / sizeof(gaps_ms[0]); i++) {
+        /* 83 and 5 ms in a second, forward and back. */
+        assert_true(find_unnoticed(gaps_ms[i], 12) < 100 + gaps_ms[i]);
+        assert_true(find_unnoticed(gaps_ms[i], -12) < 100 + gaps_ms[i]);
+        assert_true(find_unnoticed(gaps_ms[i], 200) < 2500 + gaps_ms[i]);
+        assert_true(find_unnoticed(gaps_ms[i], -200) < 2500 + gaps_ms[i]);
+    }
+}
+
 static void replies_that_take_long_do_not_look_like_another_clock(void **state)
 {
     case_t test;
@@ -117,6 +149,8 @@ int main(void)
         CHECK_TEST(a_reply_is_not_used_if_the_clock_of_the_store_was_set),
         CHECK_TEST(no_call_renews_the_membership_after_the_clock_was_set),
         CHECK_TEST(a_clock_with_another_speed_of_less_than_a_512th_was_not_set),
+        CHECK_TEST(
+            a_clock_that_is_corrected_too_fast_is_noticed_beside_much_load),
         CHECK_TEST(replies_that_take_long_do_not_look_like_another_clock),
     };
 
