@@ -10,7 +10,7 @@
 
 /* "RLRLEDGR", and a number that changes with the layout and its meaning. */
 #define LEDGER_MAGIC  0x524744454c524c52U
-#define LEDGER_LAYOUT 2U
+#define LEDGER_LAYOUT 3U
 
 /* The longest time between the starts of two partitions. */
 #define START_MS 10000U
@@ -129,9 +129,10 @@ rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger)
     return &ledger->memory->stats;
 }
 
-rlr_wait_slot_t *rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
+rlr_wait_slots_t rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
 {
-    return ledger->memory->wait_slots;
+    return (rlr_wait_slots_t){ledger->memory->wait_slots, RLR_WAIT_SLOTS_MAX,
+                              &ledger->memory->wait_recent};
 }
 
 /* ---- Partitions ---- */

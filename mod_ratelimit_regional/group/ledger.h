@@ -77,7 +77,7 @@ bool rlr_ledger_is_new_start(const rlr_ledger_t *ledger, uint64_t at_ms);
 rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger);
 
 /* RLR_WAIT_SLOTS_MAX slots of all its processes. */
-rlr_wait_slot_t *rlr_ledger_wait_slots(const rlr_ledger_t *ledger);
+rlr_wait_slots_t rlr_ledger_wait_slots(const rlr_ledger_t *ledger);
 
 static inline uint32_t rlr_ledger_partition_of(const unsigned char *key)
 {

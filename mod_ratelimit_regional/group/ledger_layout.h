@@ -63,6 +63,7 @@ struct rlr_ledger_memory_t {
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;
     rlr_wait_slot_t wait_slots[RLR_WAIT_SLOTS_MAX];
+    rlr_wait_recent_t wait_recent;
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     rlr_stripe_t stripes[RLR_LEDGER_STRIPES];
 };

@@ -18,9 +18,20 @@ typedef struct rlr_wait_slot_t {
     _Atomic uint64_t holder; /* until when, and a hash of the client; 0: none */
 } rlr_wait_slot_t;
 
+/* The clients that got the last slots. */
+#define RLR_WAIT_RECENT 128U
+
+typedef struct rlr_wait_recent_t {
+    _Atomic uint32_t next;
+    _Atomic uint64_t reserved_until_ms; /* until when half is reserved */
+    /* Each by its hash and 1; 0: none. */
+    _Atomic uint32_t clients[RLR_WAIT_RECENT];
+} rlr_wait_recent_t;
+
 typedef struct rlr_wait_slots_t {
     rlr_wait_slot_t *all;
     uint32_t count;
+    rlr_wait_recent_t *recent;
 } rlr_wait_slots_t;
 
 /* A slot that is held. */
@@ -29,8 +40,9 @@ typedef struct rlr_wait_slot_hold_t {
     uint64_t holder;
 } rlr_wait_slot_hold_t;
 
-/* Takes a slot until until_ms for a client, of which `client` is a hash;
- * false: it has as many as are free, or all are taken. */
+/* Takes a slot until until_ms for a client, of which `client` is a hash; false:
+ * it has as many as are free, all are taken, or the others are for clients that
+ * come less often. */
 bool rlr_wait_slot_take(rlr_wait_slot_hold_t *hold,
                         const rlr_wait_slots_t *slots, uint32_t client,
                         uint64_t now_ms, uint64_t until_ms);

@@ -205,7 +205,8 @@ static apr_status_t stop(void *data)
 static rlr_wait_slots_t get_wait_slots(const rlr_ledger_t *ledger,
                                        apr_pool_t *pool)
 {
-    rlr_wait_slots_t slots;
+    rlr_wait_slots_t slots = rlr_ledger_wait_slots(ledger);
+    uint32_t count;
     int threads = 0;
     int children = 0;
 
@@ -214,16 +215,13 @@ static rlr_wait_slots_t get_wait_slots(const rlr_ledger_t *ledger,
     if (threads >= 4) {
         slots.count = (uint32_t)threads / 4;
         slots.all = apr_pcalloc(pool, slots.count * sizeof(*slots.all));
+        slots.recent = apr_pcalloc(pool, sizeof(*slots.recent));
         return slots;
     }
-    slots.count = (uint32_t)(children * (threads > 0 ? threads : 1)) / 4;
-    if (slots.count < 1) {
-        slots.count = 1;
+    count = (uint32_t)(children * (threads > 0 ? threads : 1)) / 4;
+    if (count < slots.count) {
+        slots.count = count > 0 ? count : 1;
     }
-    if (slots.count > RLR_WAIT_SLOTS_MAX) {
-        slots.count = RLR_WAIT_SLOTS_MAX;
-    }
-    slots.all = rlr_ledger_wait_slots(ledger);
     return slots;
 }
 

@@ -35,7 +35,8 @@ static rlr_queue_t *make_queue(uint32_t count, uint32_t timeout_us,
                                apr_pool_t *pool)
 {
     rlr_wait_slots_t slots = {
-        apr_pcalloc(pool, count * sizeof(rlr_wait_slot_t)), count};
+        apr_pcalloc(pool, count * sizeof(rlr_wait_slot_t)), count,
+        apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
 
     return rlr_queue_make(&slots, timeout_us, pool);
 }

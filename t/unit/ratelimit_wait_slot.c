@@ -11,6 +11,7 @@
 
 typedef struct case_t {
     rlr_wait_slot_t all[COUNT];
+    rlr_wait_recent_t recent;
     rlr_wait_slots_t slots;
     rlr_wait_slot_hold_t holds[COUNT];
 } case_t;
@@ -18,7 +19,7 @@ typedef struct case_t {
 static void begin(case_t *test)
 {
     memset(test, 0, sizeof(*test));
-    test->slots = (rlr_wait_slots_t){test->all, COUNT};
+    test->slots = (rlr_wait_slots_t){test->all, COUNT, &test->recent};
 }
 
 /* How many slots a client gets in addition, of at most `most`, until 2000. */
@@ -55,6 +56,15 @@ static void clients_that_come_later_get_wait_slots(void **state)
     assert_int_equal(take(&test, 5, COUNT, 1000), 0);
 }
 
+static void a_client_with_the_hash_0_is_one_like_others(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(take(&test, 1, COUNT, 1000), 4);
+    assert_int_equal(take(&test, 0, COUNT, 1000), 2);
+}
+
 static void a_slot_is_free_again_when_it_is_returned(void **state)
 {
     case_t test;
@@ -86,12 +96,83 @@ static void a_slot_of_a_process_that_has_died_is_free_after_its_time(
     assert_false(rlr_wait_slot_take(&held, &test.slots, 20, 2000, 3000));
 }
 
+/* Clients 1 to `clients` take all slots they get in each of 300 steps, in which
+ * one is returned. Another client comes in each of the last 200; how often it
+ * gets a slot. */
+static uint32_t contend(case_t *test, uint32_t clients)
+{
+    rlr_wait_slot_hold_t held[COUNT];
+    uint32_t count = 0;
+    uint32_t admitted = 0;
+
+    for (uint32_t step = 0; step < 300; step++) {
+        uint64_t now_ms = 1000 + step;
+        rlr_wait_slot_hold_t hold;
+
+        if (count > 0) {
+            uint32_t returned = step % count--;
+
+            rlr_wait_slot_return(&held[returned]);
+            held[returned] = held[count];
+        }
+        for (uint32_t i = 0; i < clients && count < COUNT; i++) {
+            if (rlr_wait_slot_take(&held[count], &test->slots,
+                                   1 + (step + i) % clients, now_ms, 2000)) {
+                count++;
+            }
+        }
+        if (step >= 100
+            && rlr_wait_slot_take(&hold, &test->slots, 1000 + step, now_ms,
+                                  2000)) {
+            rlr_wait_slot_return(&hold);
+            admitted++;
+        }
+    }
+    return admitted;
+}
+
+static void a_few_clients_leave_slots_for_those_that_come_less_often(
+    void **state)
+{
+    static const uint32_t clients[] = {1, 2, 4, 8};
+
+    for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+        case_t test;
+
+        begin(&test);
+        /* The first one finds no slot, which begins the reserve. */
+        assert_in_range(contend(&test, clients[i]), 194, 200);
+    }
+}
+
+static void a_few_clients_alone_are_not_held_to_half_of_the_slots(void **state)
+{
+    case_t test;
+    uint32_t free = 0;
+
+    begin(&test);
+    contend(&test, 8);
+    /* After the reserve. */
+    for (uint32_t step = 0; step < 100; step++) {
+        rlr_wait_slot_hold_t hold;
+
+        rlr_wait_slot_take(&hold, &test.slots, 1 + step % 8, 2600, 9000);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        free += atomic_load(&test.all[i].holder) == 0;
+    }
+    assert_in_range(free, 0, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(one_client_gets_half_of_the_slots),
         CHECK_TEST(clients_that_come_later_get_wait_slots),
+        CHECK_TEST(a_client_with_the_hash_0_is_one_like_others),
         CHECK_TEST(a_slot_is_free_again_when_it_is_returned),
+        CHECK_TEST(a_few_clients_leave_slots_for_those_that_come_less_often),
+        CHECK_TEST(a_few_clients_alone_are_not_held_to_half_of_the_slots),
         CHECK_TEST(a_slot_of_a_process_that_has_died_is_free_after_its_time),
     };
 
