@@ -11,9 +11,9 @@
 bool rlr_mutex_init(pthread_mutex_t *mutex);
 
 /*
- * Takes the mutex, in at most so many waits of one second. Returns 0,
- * EOWNERDEAD with the mutex held, or another error: a process that is stopped
- * with a mutex must not stop all others.
+ * Takes the mutex, in at most so many waits of one second; 0: only if it is
+ * free at once. Returns 0, EOWNERDEAD with the mutex held, or another error: a
+ * process that is stopped with a mutex must not stop all others.
  */
 int rlr_mutex_take(pthread_mutex_t *mutex, int waits);
 

@@ -156,11 +156,11 @@ static void catch_up_locked(rlr_partition_t *part, const rlr_ledger_t *ledger,
     }
 }
 
-rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
-                                    uint32_t partition, uint64_t now_ms)
+static rlr_ledger_state_t *lock(const rlr_ledger_t *ledger, uint32_t partition,
+                                int waits, uint64_t now_ms)
 {
     rlr_partition_t *part = rlr_ledger_partition(ledger, partition);
-    int rv = rlr_mutex_take(&part->mutex, 1);
+    int rv = rlr_mutex_take(&part->mutex, waits);
     uint64_t lost_until_ms;
 
     if (rv == EOWNERDEAD) {
@@ -178,6 +178,18 @@ rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
         part->state.member.lost_until_ms = lost_until_ms;
     }
     return &part->state;
+}
+
+rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
+                                    uint32_t partition, uint64_t now_ms)
+{
+    return lock(ledger, partition, 1, now_ms);
+}
+
+rlr_ledger_state_t *rlr_ledger_try_lock(const rlr_ledger_t *ledger,
+                                        uint32_t partition, uint64_t now_ms)
+{
+    return lock(ledger, partition, 0, now_ms);
 }
 
 void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition)
@@ -227,12 +239,12 @@ void rlr_ledger_lose(const rlr_ledger_t *ledger, uint32_t partition,
 }
 
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
-                       const rlr_ledger_t *ledger, uint64_t now_ms)
+                       const rlr_ledger_t *ledger, bool waits, uint64_t now_ms)
 {
     memset(summary, 0, sizeof(*summary));
     summary->started_ms = -1;
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
-        const rlr_ledger_state_t *state = rlr_ledger_lock(ledger, i, now_ms);
+        const rlr_ledger_state_t *state = lock(ledger, i, waits, now_ms);
         const rlr_store_absent_t *absent;
 
         if (state == NULL) {

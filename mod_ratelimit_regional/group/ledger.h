@@ -96,6 +96,9 @@ typedef struct rlr_ledger_state_t {
 /* Takes the lock; NULL: not within a second. */
 rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
                                     uint32_t partition, uint64_t now_ms);
+/* The same; NULL: it is not free at once. */
+rlr_ledger_state_t *rlr_ledger_try_lock(const rlr_ledger_t *ledger,
+                                        uint32_t partition, uint64_t now_ms);
 void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
 
 /* Records that a limit of that interval is in use. */
@@ -124,7 +127,9 @@ typedef struct rlr_ledger_summary_t {
     int64_t started_ms; /* the latest start; -1: none is known */
 } rlr_ledger_summary_t;
 
+/* waits: for partitions that are locked, for a second each at most; without it
+ * they are left out. */
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
-                       const rlr_ledger_t *ledger, uint64_t now_ms);
+                       const rlr_ledger_t *ledger, bool waits, uint64_t now_ms);
 
 #endif

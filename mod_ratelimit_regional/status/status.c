@@ -105,7 +105,7 @@ static const rlr_status_store_t *collect_store(const rlr_group_t *store,
     status->host = store->member.name;
     status->hosts = store->member.members;
     status->stats = rlr_ledger_stats(&store->ledger);
-    rlr_ledger_sum_up(&status->summary, &store->ledger, now.ceil_ms);
+    rlr_ledger_sum_up(&status->summary, &store->ledger, true, now.ceil_ms);
     rlr_group_is_starting(store, &status->summary, &status->starting_ms);
     rlr_leases_count(&status->leases, &store->ledger, now.ceil_ms);
     return status;

@@ -20,7 +20,7 @@
 #define PAUSE_MS(members) (members)
 #define RETRY_MS          300U
 #define MARKS_MAX         512U
-/* For all marks of a partition: millions. */
+/* For the marks of one call. */
 #define REPORT_MS 10000U
 /* In which another process sends no call of the partition. */
 #define ALONE_MS (2 * RLR_PERIOD_CALL_MS)
@@ -164,10 +164,6 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     if (alone) {
         state->alone_until_ms = now_ms + ALONE_MS;
     }
-    if (kind == RLR_STORE_REPORT) {
-        /* However late, it only adds marks. */
-        flight->call.latest_ms += REPORT_MS;
-    }
     if (kind == RLR_STORE_HEARTBEAT) {
         state->heartbeat_sent_ms = now_ms;
         if (has_pending_requests && state->member.is_confirmed) {
@@ -196,11 +192,19 @@ static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
                               apr_pool_t *scratch)
 {
     rlr_store_mark_t *marks = apr_palloc(scratch, MARKS_MAX * sizeof(*marks));
+    uint64_t latest_ms = flight->call.latest_ms + REPORT_MS;
     uint32_t cursor = 0;
     const char *error = NULL;
+    apr_pool_t *texts;
 
+    apr_pool_create(&texts, scratch);
     flight->call.marks = marks;
     do {
+        apr_pool_clear(texts);
+        /* However late, it only adds marks; those of other partitions and hosts
+         * may take the store for longer than one call may. */
+        flight->call.latest_ms = latest_ms + get_time().floor_ms
+            - flight->sent_ms;
         for (const flight_t *next = flight; next <= last; next++) {
             set_alone(exchange, next->partition,
                       get_time().floor_ms + ALONE_MS);
@@ -209,11 +213,12 @@ static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
             marks, MARKS_MAX, &cursor, exchange->ledger, flight->partition,
             flight->sent_ms);
         rlr_connection_add(exchange->connection, &flight->call,
-                           flight->partition, scratch);
+                           flight->partition, texts);
         rlr_connection_flush(exchange->connection);
         error = rlr_connection_receive(exchange->connection, reply, 0);
     } while (error == NULL && reply->status == RLR_STORE_OK
              && flight->call.mark_count > 0);
+    apr_pool_destroy(texts);
     return error;
 }
 
@@ -361,8 +366,10 @@ static void add_flight(rlr_exchange_t *exchange, flights_t *flights,
                        apr_pool_t *scratch)
 {
     flight_t *flight = &flights->all[flights->count];
-    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, partition,
-                                                get_time().floor_ms);
+    /* While it is waited for the calls of the other partitions would age: a
+     * process may be stopped with the lock. The next round tries again. */
+    rlr_ledger_state_t *state = rlr_ledger_try_lock(exchange->ledger, partition,
+                                                    get_time().floor_ms);
 
     if (state == NULL) {
         return;
@@ -402,8 +409,8 @@ static bool is_joining(rlr_exchange_t *exchange)
     bool joining = false;
 
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS && !joining; i++) {
-        rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, i,
-                                                    get_time().floor_ms);
+        rlr_ledger_state_t *state = rlr_ledger_try_lock(exchange->ledger, i,
+                                                        get_time().floor_ms);
 
         if (state != NULL) {
             joining = !state->member.is_confirmed || state->member.is_clock_set;

@@ -39,7 +39,7 @@ static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
     if (worker->failure == RLR_FAILURE_CLOSED) {
         return "keys without a lease are refused";
     }
-    rlr_ledger_sum_up(&summary, worker->exchange.ledger, now_ms);
+    rlr_ledger_sum_up(&summary, worker->exchange.ledger, false, now_ms);
     return summary.starting == RLR_LEDGER_PARTITIONS
         ? "this host has not been connected to it since its start: it has "
           "no share, and refuses all requests"
@@ -101,7 +101,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
     rlr_ledger_summary_t summary;
     const rlr_store_absent_t *absent = &summary.absent;
 
-    rlr_ledger_sum_up(&summary, ledger, now_ms);
+    rlr_ledger_sum_up(&summary, ledger, false, now_ms);
     log_start(worker, &summary, now_ms);
     if ((absent->missing > 0 || absent->reserved > 0)
         && rlr_ledger_warns(ledger, RLR_LEDGER_ABSENT, now_ms)) {
@@ -134,7 +134,7 @@ static bool is_connected(const worker_t *worker, uint64_t now_ms)
 {
     rlr_ledger_summary_t summary;
 
-    rlr_ledger_sum_up(&summary, worker->exchange.ledger, now_ms);
+    rlr_ledger_sum_up(&summary, worker->exchange.ledger, false, now_ms);
     return summary.connected > 0;
 }
 

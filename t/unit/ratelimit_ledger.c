@@ -62,7 +62,7 @@ static void operators_see_the_worst_of_all_partitions(void **state)
     set_partition(&test, 2, 5000, 0, 0);
     /* A partition that the host is not a member of tells nothing. */
     set_partition(&test, 3, 0, 3, 3);
-    rlr_ledger_sum_up(&summary, &test.ledger, 3000);
+    rlr_ledger_sum_up(&summary, &test.ledger, true, 3000);
     assert_int_equal(summary.members, 3);
     assert_int_equal(summary.connected, 2);
     assert_int_equal(summary.starting, RLR_LEDGER_PARTITIONS - 3);
@@ -72,8 +72,26 @@ static void operators_see_the_worst_of_all_partitions(void **state)
     partition = rlr_ledger_lock(&test.ledger, 5, 3000);
     partition->status = RLR_STORE_FULL;
     rlr_ledger_unlock(&test.ledger, 5);
-    rlr_ledger_sum_up(&summary, &test.ledger, 3000);
+    rlr_ledger_sum_up(&summary, &test.ledger, true, 3000);
     assert_true(summary.is_refused);
+    end(&test);
+}
+
+static void a_partition_that_is_locked_is_left_out_without_a_wait(void **state)
+{
+    rlr_ledger_summary_t summary;
+    case_t test;
+
+    begin(&test, 16);
+    set_partition(&test, 0, 5000, 1, 0);
+    set_partition(&test, 1, 5000, 1, 0);
+    assert_non_null(rlr_ledger_try_lock(&test.ledger, 1, 3000));
+    assert_null(rlr_ledger_try_lock(&test.ledger, 1, 3000));
+    rlr_ledger_sum_up(&summary, &test.ledger, false, 3000);
+    assert_int_equal(summary.connected, 1);
+    rlr_ledger_unlock(&test.ledger, 1);
+    rlr_ledger_sum_up(&summary, &test.ledger, false, 3000);
+    assert_int_equal(summary.connected, 2);
     end(&test);
 }
 
@@ -251,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(memory_of_another_layout_is_not_used),
         CHECK_TEST(operators_see_the_worst_of_all_partitions),
+        CHECK_TEST(a_partition_that_is_locked_is_left_out_without_a_wait),
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
         CHECK_TEST(another_table_has_the_share_after_the_former_one),
