@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Of two parallel nodes one has ended when the other one fails, asks, is cancelled or is lost with its
-# process: the thread goes on without executing the first one again, in both languages.
+# process: the state has its update, and the thread goes on without executing it again, in both languages.
 use strict;
 use warnings;
 use FindBin;
@@ -36,6 +36,22 @@ sub check {
     return;
 }
 
+sub state_of {
+    my ($run, @at) = @_;
+    my $state = $client->get(join '/', "/threads/$run->{thread_id}/state", @at)->{json};
+    return [ $state->{values}{done} // [], [ sort @{ $state->{next} } ], $state->{checkpoint_id} ];
+}
+
+# As get_state of the libraries: of a step of the root graph that has not ended.
+sub check_state {
+    my ($title, $graph, $run) = @_;
+    my $now = state_of($run);
+    is_deeply [ @$now[ 0, 1 ] ], $graph =~ /outer/ ? [ [], ['inner'] ] : [ ['a'], ['b'] ], "$title: the state has its update, and the other one as next";
+    is_deeply [ @{ state_of($run, $now->[2]) }[ 0, 1 ] ], [ [], $graph =~ /outer/ ? ['inner'] : [ 'a', 'b' ] ],
+        "$title: the checkpoint is that before the step";
+    return;
+}
+
 # Of the thread of the run.
 my %STATUS = (fail => 'error', ask => 'interrupted', wait => 'interrupted');
 for my $graph (map { my $language = $_; map { "$language-$_" } qw(fan outer) } @LANGUAGES) {
@@ -51,6 +67,7 @@ for my $graph (map { my $language = $_; map { "$language-$_" } qw(fan outer) } @
         $client->post(run_path($run) . '/cancel?wait=1', {}) if $do eq 'wait';
         $client->join_run($run);
         is $client->get("/threads/$run->{thread_id}")->{json}{status}, $STATUS{$do}, "$title: the thread has the status $STATUS{$do}";
+        check_state($title, $graph, $run);
         my %next = $do eq 'ask' ? (command => { resume => 'b' }) : (input => undef);
         my $answer = $client->post("/threads/$run->{thread_id}/runs/wait", { assistant_id => $graph, %next });
         check($title, $graph, $run, $answer->{json});

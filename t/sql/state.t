@@ -424,6 +424,63 @@ subtest 'the state shows the results, errors and interrupts of tasks as they end
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)})->{__interrupt__}, [$interrupt];
 };
 
+# A report of the state with pending writes, and one of the update of a command.
+sub report {
+    my ($claim, $id, %members) = @_;
+    my $digit = $members{next} ? 'f' : 0;
+    return AgentSQL::Play::task($claim, $id, { id => join('-', map { $digit x $_ } 8, 4, 4, 4, 12), %members });
+}
+
+sub shown { my ($thread, @at) = @_; my $state = $play->body('get_state', $thread, @at ? @at : undef); return [ @$state{qw(values next)} ] }
+
+subtest 'the state without an id has the pending writes of its tasks, as the last run that stopped there reported them' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my ($before, $id) = map { AgentSQL::uuid() } 1, 2;
+    my $long = 'x' x 300;
+    my $values = sub { return { log => $_[0], n => 1, long => $long, marked => { '$value' => { '$same' => \1 } } } };
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $before, values => $values->([ 'a', $long ]), next => ['a']),
+        AgentSQL::Play::checkpoint($claim, id => $id, parent => $before, next => [ 'b', 'c' ],
+            values => { %{ $values->({ '$list' => { keep => 2, items => [ 'b', 'c' ] } }) }, long => { '$same' => \1 } }));
+    my $old = { %{ $values->([ 'a', $long, 'b', 'c' ]) }, marked => { '$same' => Cpanel::JSON::XS::true() } };
+    is_deeply shown($thread), [ $old, [ 'b', 'c' ] ], 'without a report it is the checkpoint';
+
+    my %difference = (n => 2, long => { '$same' => \1 }, marked => { '$same' => \1 }, new => { '$value' => { '$same' => 7 } });
+    my $expected = { %$old, n => 2, new => { '$same' => 7 } };
+    for my $case ([ 3, ['d'], [ 'a', $long, 'b', 'd' ] ], [ 4, [ 'd', 'e' ], [ 'a', $long, 'b', 'c', 'd', 'e' ] ], [ 0, [], [] ],
+        [ 99, ['d'], [ 'a', $long, 'b', 'c', 'd' ] ], [ 1, {}, ['a'] ], [ 'x', ['d'], ['d'] ])
+    {
+        my ($keep, $items, $list) = @$case;
+        $play->save($worker, report($claim, $id, next => ['c'],
+            values => { %difference, log => { '$list' => { keep => $keep, items => $items } }, none => { '$same' => \1 } }));
+        is_deeply shown($thread), [ { %$expected, log => $list }, ['c'] ], "a list that keeps $keep elements of the checkpoint";
+    }
+    $play->save($worker, report($claim, $id, next => ['c'], values => { %difference, log => ['whole'] }), AgentSQL::Play::finish($claim));
+    is_deeply shown($thread), [ { %$expected, log => ['whole'] }, ['c'] ], 'a list that is sent whole';
+    is_deeply shown($thread, $id), [ $old, [ 'b', 'c' ] ], 'the state of the checkpoint with its id is as it was';
+    is_deeply [ map { $_->{values}{n} } @{ $play->body('get_history', $thread, '{}') } ], [ 1, 1 ], 'the history is as it was';
+    is $play->body('get_thread', $thread)->{values}{n}, 1, 'the values of the thread are as they were';
+    my $copy = AgentSQL::uuid();
+    $play->api('copy_thread', $thread, $copy, 'false', undef);
+    is_deeply shown($copy), shown($thread), 'a copy has the pending writes';
+
+    my $next = leased($thread);
+    $play->save($worker, report($next, $id, values => { n => 5 }));
+    is_deeply shown($thread)->[0]{n}, 5, 'the update of a later command is shown instead';
+    $play->save($worker, report($next, $id, next => [], values => { n => 6 }));
+    is_deeply shown($thread), [ { n => 6 }, [] ], 'the update of a command is in the pending writes that its run reports';
+    my $last = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($next, id => $last, parent => $id, values => { n => 7 }, next => []),
+        AgentSQL::Play::finish($next));
+    is_deeply shown($thread), [ { n => 7 }, [] ], 'a later checkpoint has none';
+    for my $odd ({ values => 7, next => [] }, { values => {}, next => 'c' }) {
+        my $run = leased($thread);
+        $play->save($worker, report($run, $last, %$odd), AgentSQL::Play::finish($run));
+        is_deeply shown($thread), [ { n => 7 }, [] ], 'a report in another form shows nothing';
+    }
+};
+
 subtest 'a task of an earlier checkpoint has what the newest run said, until that run is deleted' => sub {
     my $thread = $play->thread;
     my ($first, $id) = with_tasks($thread, 'a');

@@ -15,6 +15,8 @@ const MARKS = new Set(['$list', '$same', '$value']);
 // Checkpoints that were rendered at their put and not sent yet; beyond it the oldest is
 // rendered again when it is sent.
 const CAPTURED_MAX = 256;
+// The id of the task as which the state with pending writes is sent.
+const PENDING_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 // Channels of the library, which a state does not show. Those of edges have no values.
 const HIDDEN = /^__(?:start__|end__|input__|previous__|pregel_)/;
 
@@ -201,6 +203,16 @@ export class Checkpoints {
         const sent = this.#output.send('checkpoint', members);
         keepNewest(this.#last, ns, { id, values: snapshots });
         return sent;
+    }
+
+    // Sends the root checkpoint that was sent or remembered last with the pending writes of its
+    // tasks, by difference from its own values.
+    sendPending({ values, next }) {
+        const { id, values: before } = this.#last.get('');
+        const shown = Object.entries(valuesOf(values)).filter(([, value]) => value !== undefined);
+        return this.#output.send('task', { checkpoint_id: id, task: {
+            id: PENDING_ID, next: next.map(String),
+            values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), difference(before[name], value)])) } });
     }
 
     // Reports the end of a task, for a checkpoint that the server has.

@@ -161,10 +161,10 @@ export class Records {
         }
     }
 
-    // Called before the root checkpoint that was put last is read back, so that its values are
+    // Called before the root checkpoint that was put or read last is read back, so that its values are
     // not decoded, which takes more than a millisecond for each message.
     reuse() {
-        this.#blobs.reuse(this.#state ?? {});
+        this.#blobs.reuse(this.#state ?? this.loaded?.values ?? {});
     }
 
     // The channels to send, and the references of all channels. With a parent that the
@@ -201,6 +201,9 @@ export class Records {
             throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${TASK_ID_MAX} characters`);
         }
         await this.#inTurn(async () => {
+            if (ns === '') {
+                this.written = id;
+            }
             this.hasResults ||= ns !== '' || this.known.lastPut('')?.source !== 'input';
             const rows = [];
             for (const [index, [channel, value]] of writes.entries()) {

@@ -50,12 +50,21 @@ export class Run extends Job {
                 this.#stopBetweenSteps(chunk);
             }
             await stream.finish();
+            await this.#sendPending(stream);
         } catch (error) {
             this.noteFailure(error);
             await this.#settle();
             // The reason of the end remains that error. A cancelled run may have ended by then.
             await stream.fail().catch((caught) => this.output.isClosed || log(stackOf(caught)));
+            await this.#sendPending(stream);
             throw error;
+        }
+    }
+
+    // An error changes nothing: the run has ended as it has all the same.
+    async #sendPending(stream) {
+        if (!this.#isStopped) {
+            await stream.sendPending().catch((caught) => this.output.isClosed || log(stackOf(caught)));
         }
     }
 

@@ -10,6 +10,8 @@ export class States {
     #current = new Map();
     // With durability `exit`; else empty.
     #held = new Held();
+    // The number of tasks of the root graph's step.
+    #taskCount = 0;
 
     // run: records, checkpoints, message; readState(id): a state of the graph; noteFailure(error): the
     // reason of its end; isShowing, isLate.
@@ -23,6 +25,9 @@ export class States {
         const { known } = this.#run.records;
         const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
         const wasRead = known.wasRead(id, payload.metadata?.step);
+        if (ns === '') {
+            this.#taskCount = payload.tasks.length;
+        }
         if (this.#run.message.durability === 'exit') {
             this.#current.delete(namespace.join('|'));
             if (ns !== '' && !wasRead) {
@@ -123,6 +128,7 @@ export class States {
         const { values, next, tasks, metadata } = await this.#run.readState(id);
         await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
         this.#run.isShowing = false;
+        this.#taskCount = tasks.length;
         this.#current.set('', { ns: '', id });
     }
 
@@ -137,6 +143,20 @@ export class States {
                 for (const task of ends) {
                     await this.#checkpoints.sendTask({ ns, id: put.id }, task);
                 }
+            }
+        }
+    }
+
+    // At the end: where the run stops in a step with parallel nodes, some of them have ended. Their
+    // writes are stored already.
+    async sendPending() {
+        const { records } = this.#run;
+        const id = this.#checkpoints.lastId('');
+        if (this.#taskCount > 1 && id !== undefined && records.written === id) {
+            records.reuse();
+            const state = await this.#run.readState(undefined);
+            if (state.config.configurable.checkpoint_id === id && state.next.length < this.#taskCount) {
+                await this.#checkpoints.sendPending(state);
             }
         }
     }

@@ -246,6 +246,11 @@ export class Stream {
         await this.#states.finish();
     }
 
+    // After either end.
+    sendPending() {
+        return this.#states.sendPending();
+    }
+
     // --- Tasks, subgraphs, messages ------------------------------------------
 
     async #takeTask(namespace, payload) {

@@ -22,6 +22,8 @@ FORMAT_TEXT = jsontext.dumps(FORMAT)
 ROOT = "__root__"
 # The id of the task under which the library keeps the writes of a command.
 UPDATE_ID = "00000000-0000-0000-0000-000000000000"
+# The id of the task as which the state with pending writes is sent.
+PENDING_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 # Prefixes of the library's own channels, which a state does not show.
 HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "join:")
 # Limits of checkpoints that were rendered at their put and not sent yet; beyond them the oldest is rendered again when sent.
@@ -126,6 +128,8 @@ class Checkpoints:
         # Of each namespace the id of the last checkpoint.
         self._ids: dict[str, str] = {}
         self.head = head
+        # The number of tasks of that checkpoint.
+        self.task_count = 0
 
     def capture(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
                changes: Mapping[str, Change | None]) -> None:
@@ -174,7 +178,7 @@ class Checkpoints:
         self._ids[ns] = checkpoint_id
         keep_newest(self._last, ns, (checkpoint_id, snapshot))
         if not ns:
-            self.head = checkpoint_id
+            self.head, self.task_count = checkpoint_id, len(payload["tasks"])
             # The next checkpoint is compared with this one, not with the head.
             self._head_values.clear()
 
@@ -182,6 +186,8 @@ class Checkpoints:
         """The run goes on from this checkpoint, which an earlier run has sent."""
         self._ids[ns] = configurable_of(payload["config"])["checkpoint_id"]
         keep_newest(self._last, ns, (self._ids[ns], {} if ns else self._head_values))
+        if not ns:
+            self.head, self.task_count = self._ids[ns], len(payload["tasks"])
 
     def update_line(self, payload: Mapping[str, Any]) -> list[tuple[str, bytes]] | None:
         """The line `task` that shows what the update of a command has changed in the root checkpoint from which the run goes on.
@@ -194,6 +200,13 @@ class Checkpoints:
                  if difference(value, known.get(name))[0] is not SAME]
         return [("checkpoint_id", jsontext.dumps(checkpoint_id)), ("task", jsontext.members(
             [("id", jsontext.dumps(UPDATE_ID)), ("values", jsontext.members(texts))]))] if texts else None
+
+    def send_pending(self, before: Mapping[str, Snapshot], payload: Mapping[str, Any]) -> None:
+        """Sends the root checkpoint with the pending writes of its tasks, by difference from its own values `before`."""
+        if len(payload["next"]) < self.task_count:
+            texts = [(name, difference(value, before.get(name))[0]) for name, value in values_of(payload["values"]).items()]
+            self._output.send("task", [("checkpoint_id", jsontext.dumps(self.head)), ("task", jsontext.members(
+                [("id", jsontext.dumps(PENDING_ID)), ("values", jsontext.members(texts)), ("next", jsontext.dumps(payload["next"]))]))])
 
     def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:
         last = self._last.get(ns)

@@ -110,6 +110,11 @@ class Records:
         self.on_put: OnPut | None = None
         # Whether the writes of a command were stored.
         self.has_command = False
+        # The root checkpoint whose tasks have written last.
+        self.written: str | None = None
+        # The checkpoint that hold() has read, and what was decoded of it.
+        self._held: Stored | None = None
+        self._decoded: dict[Any, Any] = {}
         # The values of the head, as they were read.
         self.head_values: dict[str, Snapshot] = {}
 
@@ -178,7 +183,9 @@ class Records:
             ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
             ("task_id", jsontext.dumps(task_id)), ("task_path", cut_text(task_path, TASK_PATH_BYTES_MAX)),
             ("writes", jsontext.array(texts))])
-        self.has_command = self.has_command or task_id == UPDATE_ID and not ns
+        if not ns:
+            self.has_command = self.has_command or task_id == UPDATE_ID
+            self.written = checkpoint_id
         # A node that has ended is not executed again, even if the next one ends the process.
         if not task_path.endswith(START):
             if task_id == self._lone_task and all(index >= 0 for index, _, _ in writes):
@@ -205,8 +212,27 @@ class Records:
                 return asked is None
         raise LookupError("the checkpoint from which the run starts was deleted")
 
+    async def hold(self, checkpoint_id: str) -> bool:
+        """Reads the last root checkpoint, which is then decoded once, until release(): equal values are the same objects.
+
+        False: it is another one.
+        """
+        stored = await self.get("", None)
+        self._held = stored if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id else None
+        return self._held is not None
+
+    def has_update(self) -> bool:
+        """Whether the update of a command has changed the checkpoint that is held."""
+        return self._held is not None and any(task_id == UPDATE_ID and index >= 0 for task_id, index, *_ in self._held.writes)
+
+    def release(self) -> None:
+        self._held = None
+        self._decoded.clear()
+
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None
+        if self._held is not None and not ns and checkpoint_id in (None, self._held.tuple["checkpoint_id"]):
+            return self._held
         if first is not None and ns == first[0].tuple["ns"] and not self.known.has_put_any:
             stored, is_last = first
             if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
@@ -228,6 +254,8 @@ class Records:
 
     async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
         """The values of the channels, and the writes."""
+        if stored is self._held and None in self._decoded:
+            return self._decoded[None]
         stored.writes.sort(key=lambda write: (write[4] or "", write[0], write[1]))
         encoded = await self._blobs.load(digest for reference in stored.references() for digest in digests_of(reference))
         values, channels = {}, {}
@@ -241,6 +269,8 @@ class Records:
         writes = [(task_id, channel, decode(reference, encoded, serde))
                   for task_id, _, channel, reference, *_ in stored.writes]
         self._remember(stored, values, channels)
+        if stored is self._held:
+            self._decoded[None] = values, writes
         return values, writes
 
     def _remember(self, stored: Stored, values: dict[str, Any], channels: Channels) -> None:
@@ -278,6 +308,9 @@ class Records:
     async def delta(self, ns: str, checkpoint_id: str, channels: Sequence[str], serde: Any) -> dict[str, Any]:
         """Of each channel its `writes` since the nearest ancestor with a value, and that as `seed`."""
         check_id(checkpoint_id)
+        key = (ns, checkpoint_id, *channels)
+        if self._held is not None and key in self._decoded:
+            return self._decoded[key]
         seeds: dict[str, Any] = {}
         writes: dict[str, list[Any]] = {name: [] for name in channels}
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id, "channels": list(channels)})
@@ -290,7 +323,10 @@ class Records:
                 writes[name] = list(part.get("writes") or []) + writes[name]
             if cursor is None:
                 break
-        return await self._decode_delta(seeds, writes, serde)
+        history = await self._decode_delta(seeds, writes, serde)
+        if self._held is not None:
+            self._decoded[key] = history
+        return history
 
     async def _decode_delta(self, seeds: dict[str, Any], writes: dict[str, list[Any]], serde: Any) -> dict[str, Any]:
         references = [*seeds.values(), *(write[1] for items in writes.values() for write in items)]

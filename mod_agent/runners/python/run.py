@@ -10,13 +10,14 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Mapping
 
 from . import graphs, log
 from .cache import Cache
-from .checkpoints import check_format, configurable_of
-from .errors import ValueTooLargeError, is_drained
+from .checkpoints import check_format, configurable_of, values_of
+from .errors import ValueTooLargeError, describe_error, is_drained
 from .held import Held
 from .job import Job, payload_of, to_command
 from .output import Output
 from .stream import Stream, library_modes
 from .strict import strictness
+from .unchanged import Snapshot
 
 
 # Seconds that a cancelled run has to end and to send its states; then those for the newest state alone. The supervisor
@@ -59,7 +60,7 @@ class Run(Job):
         self._update: list[tuple[str, bytes]] | None = None
         # With durability `exit`; else empty.
         self._held = Held()
-        self._read_state: Callable[[str], Awaitable[dict[str, Any]]]
+        self._read_state: Callable[[str | None], Awaitable[dict[str, Any]]]
 
     def stop(self) -> None:
         self._is_stopping = True
@@ -121,6 +122,7 @@ class Run(Job):
             self._stream.send_values()
             self._stream.send_command(error.args[0])
         await self._show_last()
+        await self._show_pending()
 
     async def _is_addressed(self, head: str) -> bool:
         """Whether the library's config must name the checkpoint from which the run starts; raises ForeignStateError.
@@ -161,6 +163,24 @@ class Run(Job):
         for checkpoint_id in self.records.known.unshown()[-1:]:
             await self._show(checkpoint_id)
 
+    async def _show_pending(self) -> None:
+        """At the end: where the run stops in a step with parallel nodes, some of them have ended. Their writes are stored already."""
+        self._complete()
+        head, records = self.checkpoints.head, self.records
+        if self._is_stopping or head is None or self.checkpoints.task_count < 2 or records.written != head:
+            return
+        try:
+            if await records.hold(head):
+                before = await self._read_state(head)
+                # The server has the values of the checkpoint without the update of a command.
+                known = {} if records.has_update() else {name: Snapshot(value) for name, value in values_of(before["values"]).items()}
+                self.checkpoints.send_pending(known, await self._read_state(None))
+        except Exception as error:  # pylint: disable=broad-except
+            # The run has ended as it has all the same.
+            log.write(f"agent runner: the state does not show the results of parallel nodes: {describe_error(error)['message']}")
+        finally:
+            records.release()
+
     async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
         """What was put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
         left: float = CANCEL_SECONDS
@@ -170,6 +190,7 @@ class Run(Job):
         await self._within(left if self.is_cancelled else CANCEL_SECONDS, self._show_last())
         # Of more states than there is time for the last one, from which the next run goes on.
         await self._within(NEWEST_SECONDS, self._show_newest())
+        await self._within(NEWEST_SECONDS, self._show_pending())
 
     async def _within(self, left: float, work: Awaitable[None], is_bounded: bool = False) -> float:
         """Executes the work, in spite of a cancel, which limits its time as `is_bounded` does. Returns the time that is left."""
@@ -187,10 +208,11 @@ class Run(Job):
         return left
 
     @staticmethod
-    async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
-        configurable = {name: value for name, value in config["configurable"].items() if name != "checkpoint_map"}
-        place = {"configurable": {**configurable, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}}
-        return payload_of(await graph.aget_state(place))
+    async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str | None) -> dict[str, Any]:
+        """A state of the root graph; without an id the last one, with the pending writes of its tasks."""
+        configurable = {name: value for name, value in config["configurable"].items() if name not in ("checkpoint_map", "checkpoint_id")}
+        place = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
+        return payload_of(await graph.aget_state({"configurable": {**configurable, "checkpoint_ns": "", **place}}))
 
     def _chunks(self, graph: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
         message = self.message

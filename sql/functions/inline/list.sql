@@ -59,7 +59,8 @@
 \ir checkpoints/find_run_checkpoints.sql
 \ir checkpoints/find_run_metadata.sql
 \ir checkpoints/update_id.sql
-\ir checkpoints/find_update.sql
+\ir checkpoints/find_task_report.sql
+\ir checkpoints/pending_id.sql
 \ir checkpoints/render_checkpoint.sql
 \ir checkpoints/render_checkpoint_metadata.sql
 \ir checkpoints/render_place.sql

@@ -57,6 +57,7 @@
 
 \ir values/add_to_values.sql
 \ir values/choose_end.sql
+\ir values/concat_list.sql
 \ir values/count_bytes.sql
 \ir values/count_common.sql
 \ir values/count_list_bytes.sql
@@ -89,6 +90,7 @@
 \ir checkpoints/add_subgraphs.sql
 \ir checkpoints/add_writes.sql
 \ir checkpoints/apply_update.sql
+\ir checkpoints/apply_pending.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
 \ir checkpoints/resolve_checkpoint.sql

@@ -3,8 +3,8 @@
 -- p_request: null, or an object: checkpoint (checkpoint_ns, checkpoint_id, checkpoint_map), select, subgraphs: the
 -- tasks show the states of subgraphs, of 16 MB together.
 -- Returns: ok with the state at p_checkpoint_id, or at the checkpoint of the request: without an id the last one of
---          the namespace, of the root graph the head. A thread without checkpoints has an empty state;
---          thread_not_found; checkpoint_not_found.
+--          the namespace, of the root graph the head, with the pending writes of its tasks. A thread without
+--          checkpoints has an empty state; thread_not_found; checkpoint_not_found.
 --          cursor: for values of more than p_max_bytes (null = no limit) where agent.read_values begins to read them,
 --          else null. body then has U+0001, which JSON text cannot contain, in place of the values. With subgraphs
 --          body is null instead when the whole state has more than p_max_bytes.
@@ -63,7 +63,8 @@ begin
                p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
      cross join lateral agent.render_state(
                v_row, o.metadata, agent.read_words(p_request -> 'select'), p_max_bytes,
-               case when v_deep then coalesce(p_max_bytes, c_subgraph_bytes) end, 10) s;
+               case when v_deep then coalesce(p_max_bytes, c_subgraph_bytes) end, 10,
+               v_named is null and v_ns = '') s;
     if v_deep and (v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes) then
         body := null;
     end if;

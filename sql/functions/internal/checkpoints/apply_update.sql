@@ -13,8 +13,9 @@ declare
     v_values json;
 begin
     select u.task::json -> 'values' into v_values
-      from agent.find_update(
-               p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, 'infinity') u;
+      from agent.find_task_report(
+               p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, agent.update_id(),
+               'infinity') u;
     if json_typeof(v_values) = 'object' then
         p_row.state_bytes := null;
         p_row.channels := (

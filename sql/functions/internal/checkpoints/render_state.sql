@@ -3,6 +3,7 @@
 -- the result of agent.render_checkpoint_metadata. p_select: the members to show; null or {} for all. p_max_bytes: as in
 -- agent.get_state.
 -- p_subgraph_bytes, p_depth: for agent.add_subgraphs; null: the tasks show no states of subgraphs.
+-- p_with_pending: with the pending writes of the tasks (agent.apply_pending).
 -- Returns: the text of the state; cursor: as in agent.get_state; left_bytes: as in agent.add_subgraphs.
 -- Locks:   none.
 create or replace function agent.render_state(
@@ -12,6 +13,7 @@ create or replace function agent.render_state(
     p_max_bytes bigint,
     p_subgraph_bytes bigint default null,
     p_depth integer default 0,
+    p_with_pending boolean default false,
     out body text,
     out cursor text,
     out left_bytes bigint
@@ -25,6 +27,7 @@ declare
     v_object json;
     v_values text;
 begin
+    p_row := case when p_with_pending then agent.apply_pending(p_row) else agent.apply_update(p_row) end;
     v_tasks := p_row.tasks;
     if v_tasks::text <> '[]' then
         v_tasks := agent.render_tasks(
@@ -59,7 +62,6 @@ begin
             return;
         end if;
     end if;
-    p_row := agent.apply_update(p_row);
     select coalesce(v.content, '{}'),
            v.cursor || case when p_row.checkpoint_ns <> '' then '.' || p_row.checkpoint_ns else '' end
       into v_values, cursor
@@ -70,5 +72,5 @@ begin
 end
 $function$;
 
-comment on function agent.render_state(agent.checkpoints, json, text[], bigint, bigint, integer) is
+comment on function agent.render_state(agent.checkpoints, json, text[], bigint, bigint, integer, boolean) is
     'A checkpoint as the API shows the state of a thread.';

@@ -69,8 +69,9 @@ begin
                    and k.checkpoint_id = up.parent_checkpoint_id
                  limit 1
                ) x
-          left join lateral agent.find_update(
-                    p_copy.deployment_id, p_copy.source_id, p_ns, x.checkpoint_id, p_copy.started_at) o on true
+          left join lateral agent.find_task_report(
+                    p_copy.deployment_id, p_copy.source_id, p_ns, x.checkpoint_id, agent.update_id(),
+                    p_copy.started_at) o on true
          cross join lateral (
                 select pg_column_size(x.channels)::bigint + pg_column_size(x.next) + pg_column_size(x.tasks)
                        + pg_column_size(x.metadata) + pg_column_size(p_ns) + coalesce(pg_column_size(o.task), 0) as size

@@ -21,6 +21,14 @@ begin
         p_copy.run_seq, p_copy.assistant_id, p_copy.metadata || jsonb_build_object('thread_id', p_copy.thread_id),
         p_copy.config, p_copy.head_checkpoint_id, p_copy.head_run_id, p_copy.head_has_next, p_now, p_now,
         case when p_copy.head_checkpoint_id is not null then p_now end, p_ttl);
+    -- Only the head shows its pending writes; those of the source are deleted with the runs that sent them.
+    insert into agent.checkpoint_tasks (
+        deployment_id, thread_id, checkpoint_id, task_id, run_id, checkpoint_ns, task, saved_at)
+    select p_copy.deployment_id, p_copy.thread_id, p_copy.head_checkpoint_id, agent.pending_id(), p_copy.thread_id,
+           '', r.task, r.saved_at
+      from agent.find_task_report(
+               p_copy.deployment_id, p_copy.source_id, '', p_copy.head_checkpoint_id, agent.pending_id(),
+               p_copy.started_at) r;
     if p_ttl is not null then
         insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
         values (p_copy.deployment_id, p_copy.thread_id, p_now + p_ttl);

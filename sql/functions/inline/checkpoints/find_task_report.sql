@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The newest report of a run about the update of a command, with which it has changed a checkpoint.
+-- The newest report about a task of a checkpoint, of any run.
 -- p_until: reports that were saved later are passed over.
--- Returns: one row or none: {"values": the channels that it has changed, whole}, as text.
+-- Returns: one row or none: the members that the run has sent, as text.
 -- Locks:   none.
-create or replace function agent.find_update(
+create or replace function agent.find_task_report(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_checkpoint_ns text,
     p_checkpoint_id uuid,
+    p_task_id text,
     p_until timestamptz
 ) returns table (task text, saved_at timestamptz)
 language sql stable parallel safe
@@ -18,12 +19,12 @@ as $function$
      where x.deployment_id = p_deployment_id
        and x.thread_id = p_thread_id
        and x.checkpoint_id = p_checkpoint_id
-       and x.task_id = agent.update_id()
+       and x.task_id = p_task_id
        and x.checkpoint_ns = p_checkpoint_ns
        and x.saved_at <= p_until
      order by x.saved_at desc, x.run_id desc
      limit 1
 $function$;
 
-comment on function agent.find_update(uuid, uuid, text, uuid, timestamptz) is
-    'The update of a command that has changed a checkpoint.';
+comment on function agent.find_task_report(uuid, uuid, text, uuid, text, timestamptz) is
+    'The newest report about a task of a checkpoint.';

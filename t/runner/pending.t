@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# The state with pending writes: at the end of a run that stops in a step with parallel nodes, the runners of both
+# languages send what get_state of the library shows, by difference from the checkpoint.
+use strict;
+use warnings;
+use AgentTest::Applications qw(folder_of python runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
+use FindBin;
+use lib $FindBin::Bin;
+use ApplicationTest;
+use RunnerTest qw(start_line lines_of new_uuid);
+use Test::More;
+
+plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
+
+my $PENDING = join '-', map { 'f' x $_ } 8, 4, 4, 4, 12;
+
+my %file_of = (python => [ 'pending.py', <<'PYTHON' ], javascript => [ 'pending.mjs', <<'JAVASCRIPT' ]);
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+class State(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+    other: dict
+    text: Annotated[str, lambda _, written: written * 9_000_000]
+
+async def add(state: State):
+    return {"log": [{"by": "add"}]}
+
+async def grow(state: State):
+    return {"log": [{"by": "grow"}], "text": "x"}
+
+async def ask(state: State):
+    return {"log": [{"by": interrupt("ask")}]}
+
+async def tell(state: State):
+    return {"log": [{"by": interrupt("tell")}]}
+
+def make(**nodes):
+    builder = StateGraph(State)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+        builder.add_edge(START, name)
+    return builder.compile()
+
+fan = make(add=add, ask=ask, tell=tell)
+long = make(grow=grow, ask=ask)
+both = make(ask=ask, tell=tell)
+PYTHON
+import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({
+    log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }),
+    other: Annotation(),
+    text: Annotation({ reducer: (_, written) => written.repeat(9_000_000), default: () => '' }),
+});
+const add = async () => ({ log: [{ by: 'add' }] });
+const grow = async () => ({ log: [{ by: 'grow' }], text: 'x' });
+const ask = async () => ({ log: [{ by: interrupt('ask') }] });
+const tell = async () => ({ log: [{ by: interrupt('tell') }] });
+
+function make(nodes) {
+    const builder = new StateGraph(State);
+    for (const [name, node] of Object.entries(nodes)) {
+        builder.addNode(name, node).addEdge(START, name);
+    }
+    return builder.compile();
+}
+
+export const fan = make({ add, ask, tell });
+export const long = make({ grow, ask });
+export const both = make({ ask, tell });
+JAVASCRIPT
+
+# A runner with the newest packages, or for 'python 1.0' with the oldest.
+sub runner_in {
+    my ($language, $version) = split / /, $_[0];
+    my ($interpreter, $program) = runner_of($language);
+    my ($file, $text) = @{ $file_of{$language} };
+    my %graphs = map { $_ => "./$file:$_" } qw(fan long both);
+    return ApplicationTest->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
+        directory => folder_of($language, { graphs => \%graphs }, $file => $text));
+}
+
+# [checkpoint, values, next] of each state with pending writes.
+sub pending { return [ map { [ $_->{checkpoint_id}, @{ $_->{task} }{qw(values next)} ] } grep { $_->{task}{id} eq $PENDING } lines_of('task', @_) ] }
+
+# The id of the interrupt of each node.
+sub ids_of {
+    my @tasks = ((map { $_->{task} } lines_of('task', @_)), map { @{ $_->{tasks} } } lines_of('checkpoint', @_));
+    return map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks;
+}
+
+for my $language ('python', 'python 1.0', 'javascript') {
+    for my $durability (qw(async exit)) {
+        my $title = "$language, durability $durability";
+        my $runner = runner_in($language);
+        my $thread = new_uuid();
+        my %input = (log => [ map { { by => "client $_" } } 1 .. 3 ], other => { n => 1 });
+        my @lines = $runner->run(graph_id => 'fan', durability => $durability, input => \%input, $runner->next_run($thread));
+        my $head = $runner->records->thread($thread)->{head};
+        my %items = (add => { by => 'add' }, ask => { by => 'yes' });
+        my $pending = pending(@lines);
+        is_deeply [ map { [ $_->[0], $_->[1]{log}, $_->[2] ] } @{$pending} ],
+            [ [ $head, { '$list' => { keep => 3, items => [ $items{add} ] } }, [ 'ask', 'tell' ] ] ],
+            "$title: the end of a run has the writes of the node that has ended, by difference" or diag explain $pending;
+        is $lines[-1]{status}, 'success', "$title: the run stops at the interrupts";
+        my %id_of = ids_of(@lines);
+        @lines = $runner->run(graph_id => 'fan', durability => $durability, command => { resume => { $id_of{ask} => 'yes' } },
+            $runner->next_run($thread));
+        is_deeply [ map { [ $_->[0], $_->[1]{log}, $_->[2] ] } @{ pending(@lines) } ],
+            [ [ $head, { '$list' => { keep => 3, items => [ @items{qw(add ask)} ] } }, ['tell'] ] ],
+            "$title: that of the next run has those of both nodes" or diag explain pending(@lines);
+        @lines = $runner->run(graph_id => 'fan', durability => $durability, command => { resume => 'no' }, $runner->next_run($thread));
+        is_deeply pending(@lines), [], "$title: a run that completes the step has none";
+        is scalar @{ $runner->records->thread($thread)->{checkpoints}{ $runner->records->thread($thread)->{head} }{values}{log} }, 6,
+            "$title: its state has the writes of all nodes";
+    }
+
+    my $runner = runner_in($language);
+    my @lines = $runner->run(graph_id => 'both', input => { log => [] });
+    is_deeply pending(@lines), [],
+        "$language: where no node has ended the state is that of the checkpoint";
+    @lines = $runner->run(graph_id => 'long', stream_modes => [], input => { log => [] });
+    is_deeply [ $lines[-1]{status}, pending(@lines) ], [ 'success', [] ], "$language: a run whose pending writes are longer than a line ends as it would without them"
+        or diag explain $lines[-1];
+}
+
+done_testing;
