@@ -424,10 +424,9 @@ subtest 'the state shows the results, errors and interrupts of tasks as they end
     is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)})->{__interrupt__}, [$interrupt];
 };
 
-# A report of the state with pending writes, and one of the update of a command.
+# A report of the state with pending writes ('f'), or of the update of a command (0).
 sub report {
-    my ($claim, $id, %members) = @_;
-    my $digit = $members{next} ? 'f' : 0;
+    my ($digit, $claim, $id, %members) = @_;
     return AgentSQL::Play::task($claim, $id, { id => join('-', map { $digit x $_ } 8, 4, 4, 4, 12), %members });
 }
 
@@ -452,11 +451,11 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
         [ 99, ['d'], [ 'a', $long, 'b', 'c', 'd' ] ], [ 1, {}, ['a'] ], [ 'x', ['d'], ['d'] ])
     {
         my ($keep, $items, $list) = @$case;
-        $play->save($worker, report($claim, $id, next => ['c'],
+        $play->save($worker, report('f', $claim, $id, next => ['c'],
             values => { %difference, log => { '$list' => { keep => $keep, items => $items } }, none => { '$same' => \1 } }));
         is_deeply shown($thread), [ { %$expected, log => $list }, ['c'] ], "a list that keeps $keep elements of the checkpoint";
     }
-    $play->save($worker, report($claim, $id, next => ['c'], values => { %difference, log => ['whole'] }), AgentSQL::Play::finish($claim));
+    $play->save($worker, report('f', $claim, $id, next => ['c'], values => { %difference, log => ['whole'] }), AgentSQL::Play::finish($claim));
     is_deeply shown($thread), [ { %$expected, log => ['whole'] }, ['c'] ], 'a list that is sent whole';
     is_deeply shown($thread, $id), [ $old, [ 'b', 'c' ] ], 'the state of the checkpoint with its id is as it was';
     is_deeply [ map { $_->{values}{n} } @{ $play->body('get_history', $thread, '{}') } ], [ 1, 1 ], 'the history is as it was';
@@ -466,9 +465,11 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
     is_deeply shown($copy), shown($thread), 'a copy has the pending writes';
 
     my $next = leased($thread);
-    $play->save($worker, report($next, $id, values => { n => 5 }));
+    $play->save($worker, report(0, $next, $id, values => { n => 5 }));
     is_deeply shown($thread)->[0]{n}, 5, 'the update of a later command is shown instead';
-    $play->save($worker, report($next, $id, next => [], values => { n => 6 }));
+    $play->save($worker, report(0, $next, $id, values => { n => 5 }, next => ['d']));
+    is_deeply [ map { $_->{next} } @{ $play->body('get_history', $thread, '{}') } ], [ ['d'], ['a'] ], 'a command may show other nodes as next';
+    $play->save($worker, report('f', $next, $id, next => [], values => { n => 6 }));
     is_deeply shown($thread), [ { n => 6 }, [] ], 'the update of a command is in the pending writes that its run reports';
     my $last = AgentSQL::uuid();
     $play->save($worker, AgentSQL::Play::checkpoint($next, id => $last, parent => $id, values => { n => 7 }, next => []),
@@ -476,7 +477,7 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
     is_deeply shown($thread), [ { n => 7 }, [] ], 'a later checkpoint has none';
     for my $odd ({ values => 7, next => [] }, { values => {}, next => 'c' }) {
         my $run = leased($thread);
-        $play->save($worker, report($run, $last, %$odd), AgentSQL::Play::finish($run));
+        $play->save($worker, report('f', $run, $last, %$odd), AgentSQL::Play::finish($run));
         is_deeply shown($thread), [ { n => 7 }, [] ], 'a report in another form shows nothing';
     }
 };

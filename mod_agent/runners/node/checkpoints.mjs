@@ -15,6 +15,8 @@ const MARKS = new Set(['$list', '$same', '$value']);
 // Checkpoints that were rendered at their put and not sent yet; beyond it the oldest is
 // rendered again when it is sent.
 const CAPTURED_MAX = 256;
+// The id of the task under which the library keeps the writes of commands, which no node has made.
+export const UPDATE_ID = '00000000-0000-0000-0000-000000000000';
 // The id of the task as which the state with pending writes is sent.
 const PENDING_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 // Channels of the library, which a state does not show. Those of edges have no values.
@@ -203,6 +205,15 @@ export class Checkpoints {
         const sent = this.#output.send('checkpoint', members);
         keepNewest(this.#last, ns, { id, values: snapshots });
         return sent;
+    }
+
+    // Sends what the command of the run has changed in a root checkpoint: the library keeps it as writes to that
+    // checkpoint. names: the channels of its update.
+    sendUpdate(id, names, { values, next }) {
+        const shown = Object.entries(valuesOf(values)).filter(([name, value]) => names.includes(name) && value !== undefined);
+        return this.#output.send('task', { checkpoint_id: id, task: {
+            id: UPDATE_ID, next: next.map(String),
+            values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), render(value)])) } });
     }
 
     // Sends the root checkpoint that was sent or remembered last with the pending writes of its

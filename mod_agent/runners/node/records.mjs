@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Blobs } from './blobs.mjs';
 import { takeCached } from './cache.mjs';
-import { checkFormat } from './checkpoints.mjs';
+import { checkFormat, UPDATE_ID } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './jsontext.mjs';
 import { Known } from './known.mjs';
@@ -14,8 +14,6 @@ import { cleanText, cutText } from './text.mjs';
 
 // Writes whose index is negative replace earlier ones of their task.
 const INDEXES = new Map([['__error__', -1], ['__scheduled__', -2], ['__interrupt__', -3], ['__resume__', -4]]);
-// The task of writes that no node has made: those of commands.
-const NULL_TASK = '00000000-0000-0000-0000-000000000000';
 const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
@@ -52,6 +50,9 @@ export class Records {
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
     afterPut = () => {};
+    // The root checkpoint whose tasks have written last; that of the update or `goto` of a command.
+    written;
+    commanded;
     // Whether a node has ended, which is not to be executed again.
     hasResults = false;
 
@@ -203,6 +204,9 @@ export class Records {
         await this.#inTurn(async () => {
             if (ns === '') {
                 this.written = id;
+                if (taskId === UPDATE_ID && writes.some(([channel]) => !INDEXES.has(channel))) {
+                    this.commanded = id;
+                }
             }
             this.hasResults ||= ns !== '' || this.known.lastPut('')?.source !== 'input';
             const rows = [];
@@ -297,7 +301,7 @@ export class Records {
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
         }
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
-            const isComplete = !writes.some(([taskId, index]) => taskId === NULL_TASK && index >= 0);
+            const isComplete = !writes.some(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete };
         }
         const checkpoint = { ...tuple.checkpoint, channel_values: values };

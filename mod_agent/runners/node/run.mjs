@@ -50,21 +50,21 @@ export class Run extends Job {
                 this.#stopBetweenSteps(chunk);
             }
             await stream.finish();
-            await this.#sendPending(stream);
+            await this.#sendWritten(stream);
         } catch (error) {
             this.noteFailure(error);
             await this.#settle();
             // The reason of the end remains that error. A cancelled run may have ended by then.
             await stream.fail().catch((caught) => this.output.isClosed || log(stackOf(caught)));
-            await this.#sendPending(stream);
+            await this.#sendWritten(stream);
             throw error;
         }
     }
 
     // An error changes nothing: the run has ended as it has all the same.
-    async #sendPending(stream) {
+    async #sendWritten(stream) {
         if (!this.#isStopped) {
-            await stream.sendPending().catch((caught) => this.output.isClosed || log(stackOf(caught)));
+            await stream.sendWritten().catch((caught) => this.output.isClosed || log(stackOf(caught)));
         }
     }
 

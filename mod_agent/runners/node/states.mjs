@@ -147,6 +147,17 @@ export class States {
         }
     }
 
+    // At the end: the checkpoint that the command of the run has changed. The names of a state without names are none.
+    async sendUpdate() {
+        const { records, message } = this.#run;
+        if (records.commanded !== undefined) {
+            const update = message.command?.update ?? {};
+            const names = Array.isArray(update) ? update.map(([name]) => name) : Object.keys(update);
+            records.reuse();
+            await this.#checkpoints.sendUpdate(records.commanded, [...names, '__root__'], await this.#run.readState(records.commanded));
+        }
+    }
+
     // At the end: where the run stops in a step with parallel nodes, some of them have ended. Their
     // writes are stored already.
     async sendPending() {

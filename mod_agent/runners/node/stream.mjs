@@ -246,9 +246,10 @@ export class Stream {
         await this.#states.finish();
     }
 
-    // After either end.
-    sendPending() {
-        return this.#states.sendPending();
+    // After either end: what writes of the run have changed in checkpoints that stay as they were sent.
+    async sendWritten() {
+        await this.#states.sendUpdate();
+        await this.#states.sendPending();
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------

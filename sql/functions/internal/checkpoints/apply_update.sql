@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A checkpoint with the values that it has after the update of a command: the library for Python keeps them as writes
--- to the checkpoint from which the run was started.
+-- A checkpoint with the values that it has after the update of a command: the libraries keep them as writes to the
+-- checkpoint from which the run was started, that for JavaScript with `goto`, of which it shows the nodes as `next`.
 -- p_row: null, or a row of nulls, for none.
 -- Returns: the row; one with an update has short values for what has changed, and no state_bytes: it is sent whole.
 -- Locks:   none.
@@ -11,11 +11,15 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_values json;
+    v_next   json;
 begin
-    select u.task::json -> 'values' into v_values
+    select u.task::json -> 'values', u.task::json -> 'next' into v_values, v_next
       from agent.find_task_report(
                p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, agent.update_id(),
                'infinity') u;
+    if json_typeof(v_next) = 'array' then
+        p_row.next := v_next;
+    end if;
     if json_typeof(v_values) = 'object' then
         p_row.state_bytes := null;
         p_row.channels := (

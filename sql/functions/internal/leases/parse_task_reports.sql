@@ -10,9 +10,8 @@ begin
     return (
         select array_agg(row(
                    i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.task ->> 'id',
-                   agent.pick_members(i.task, case i.task ->> 'id'
-                       when agent.update_id() then array['values']
-                       when agent.pending_id() then array['values', 'next']
+                   agent.pick_members(i.task, case
+                       when i.task ->> 'id' in (agent.update_id(), agent.pending_id()) then array['values', 'next']
                        else array['error', 'interrupts', 'result', 'checkpoint', 'state']
                    end)::text)::agent.batch_task)
           from json_to_recordset(p_task_reports) as i (
