@@ -242,12 +242,29 @@ declared_graphs() {
 
 # --- The user's own applications ------------------------------------------------
 
-# build_own DIRECTORY RECORD LOG: as the user of runners, who executes it.
+# build_own DIRECTORY RECORD LOG: as the user of runners, who executes it, with the
+# programs that PYTHON and NODE name.
 build_own() {
-    local user=()
-    ! is_root || user=(--user "$(runner_user)")
-    "$ROOT/.build/release/agentctl" build --json "${user[@]}" "$1" \
+    local options=()
+    ! is_root || options=(--user "$(runner_user)")
+    [ -z "${PYTHON-}" ] || options+=(--python "$PYTHON")
+    [ -z "${NODE-}" ] || options+=(--node "$NODE")
+    "$ROOT/.build/release/agentctl" build --json "${options[@]}" "$1" \
         2>&1 >"$2" </dev/null | tee "$3"
+}
+
+# was_added DIRECTORY: whether a file in conf.d declares it.
+was_added() {
+    sed -n 's/^AgentApplication [^ ]* "\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' \
+        "$RUN_DIR"/conf.d/*.conf 2>/dev/null | grep -qxF -e "$1"
+}
+
+# refuse_unbuilt DIRECTORY
+refuse_unbuilt() {
+    was_added "$1" ||
+        die "The application in $1 is not served: it could not be built."
+    die "The application in $1 could not be built. Its processes keep the code that they" \
+        "have loaded; each one that is started from now on loads the files as they are."
 }
 
 # Ends with a message if the record has lines that move or close paths which the
@@ -286,7 +303,7 @@ add_application() {
     directory=$(readlink -f "$1")
     step "Building the application in $directory"
     build_own "$directory" "$record" "$RUN_DIR/logs/build_own" ||
-        die "The application in $directory is not served: it could not be built."
+        refuse_unbuilt "$directory"
     conf=$RUN_DIR/conf.d/$(built "$record" name).conf
     check_paths "$record" "$directory" || exit
     check_folder "$conf" "$record" "$directory" || exit

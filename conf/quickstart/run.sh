@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The quick start: from a checkout to a running agent server, the platform hosts
 # of two regions, and conversations with them.
-#   run.sh start    install, build, start, talk; PORT, MESSAGE, APPLICATION apply
+#   run.sh start    install, build, start, talk; PORT, MESSAGE, APPLICATION apply, and
+#                   PYTHON and NODE, the programs of that application
 #   run.sh stop     stop the servers; keep the data
 #   run.sh purge    stop the servers and remove the data
 # ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL choose the model.
@@ -224,7 +225,8 @@ server_runs_already() {
 start() {
     if server_runs_already; then
         say "The agent server of this checkout already runs on $(server_url)."
-        say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
+        [ -n "${APPLICATION-}" ] ||
+            say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
         [ "${ASKED_PORT:-$(server_defined PORT)}" = "$(server_defined PORT)" ] ||
             exit 1
         [ -n "${APPLICATION-}" ] || hold_conversations

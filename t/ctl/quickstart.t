@@ -215,11 +215,11 @@ my $ADD = write_file("$top/add", slurp($SCRIPT) =~ s/^status=0\n.*\z/add_applica
 
 # add_application with a folder: {status, output, httpd, served}.
 sub add {
-    my ($run, $folder) = @_;
+    my ($run, $folder, @variables) = @_;
     unlink map { "$run/$_" } qw(httpd served);
     make_path("$run/conf.d");
     own($top, $run, "$run/logs", "$run/conf.d");
-    my $output = qx(cd '$top/root' && @{[as_owner()]} /usr/bin/env PATH='$top/python:$top/tools' bash '$ADD' '$run' '$folder' 2>&1);
+    my $output = qx(cd '$top/root' && @{[as_owner()]} /usr/bin/env PATH='$top/python:$top/tools' @variables bash '$ADD' '$run' '$folder' 2>&1);
     return { status => $? >> 8, output => $output, map { $_ => slurp("$run/$_") } qw(httpd served) };
 }
 
@@ -246,7 +246,16 @@ unlink "$run/refuses" or die "unlink: $!\n";
 write_file("$folder/langgraph.json", '{"graphs": 7}');
 $added = add($run, $folder);
 is "$added->{status} $added->{httpd}", '1 ', 'an own application that cannot be built: httpd is not restarted';
-like $added->{output}, qr/graphs.*^The application in $folder is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
+like $added->{output}, qr/graphs.*^The application in $folder could not be built\. Its processes keep the code that they have loaded; .*$/ms,
+    'an own application that can no longer be built: it says why, and which code is served';
+my $unbuilt = folder('langgraph.json' => '{"graphs": 7}');
+like add($run, $unbuilt)->{output}, qr/graphs.*^The application in $unbuilt is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
+write_file("$folder/langgraph.json", '{"dependencies": ["."], "graphs": {"shop": "./graph.py:graph"}}');
+unlike add($run, $folder)->{output}, qr/ensurepip/, 'an own application: it is built with the Python in PATH';
+system('rm', '-rf', "$folder/.agent") == 0 or die "rm failed\n";
+like add($run, $folder, "PYTHON=$top/broken-python/python3")->{output}, qr/^ensurepip is not available$/m, 'PYTHON: an own application is built with that one';
+my $script = folder('langgraph.json' => '{"graphs": {"shop": "./graph.mjs:graph"}}', 'graph.mjs' => '', 'package.json' => '{}');
+like add($run, $script, "NODE=$top/old/node")->{output}, qr/Node 18/, 'NODE: an own application is built with that one';
 like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: the output names the missing file';
 
 # Its program prints lines for httpd.conf, and reports a graph of its own.
