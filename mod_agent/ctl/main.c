@@ -9,11 +9,11 @@
 
 #include <apr_general.h>
 
-#include "account.h"
-#include "build_command.h"
-#include "invite.h"
-#include "key.h"
-#include "region.h"
+#include "operator/account.h"
+#include "build/build_command.h"
+#include "operator/invite.h"
+#include "operator/key.h"
+#include "operator/region.h"
 
 static const ctl_command_t commands[] = {
     {"build", "DIRECTORY",

@@ -9,6 +9,8 @@
 
 #include <apr_pools.h>
 
+#include "status.h"
+
 /* Where the text of an option with a value is kept. */
 typedef enum ctl_text_t {
     CTL_ACCOUNT,
@@ -72,11 +74,6 @@ typedef struct ctl_command_t {
     /* Returns the exit status. */
     int (*run)(const ctl_arguments_t *arguments);
 } ctl_command_t;
-
-/* The exit statuses. */
-#define CTL_DONE   0
-#define CTL_FAILED 1
-#define CTL_USAGE  2
 
 /*
  * Executes the command that argv names, of commands, whose last one has no

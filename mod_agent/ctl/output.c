@@ -2,6 +2,7 @@
 /* The output; see output.h. */
 #include "output.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -110,6 +111,15 @@ void ctl_output_record(json_object *record)
         fprintf(stdout, "%s\n", text);
         free(text);
     }
+}
+
+int ctl_output_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return CTL_DONE;
+    }
+    ctl_error("standard output: %s (output_failed)", strerror(errno));
+    return CTL_FAILED;
 }
 
 void ctl_relay(FILE *stream, char *bytes, apr_size_t length)

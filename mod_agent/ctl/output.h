@@ -12,6 +12,8 @@
 #include <apr.h>
 #include <json-c/json.h>
 
+#include "status.h"
+
 /* Prints `agentctl: ` and the message to standard error. */
 void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -36,6 +38,10 @@ void ctl_output_divert(void);
 
 /* Prints the record as a line to standard output. */
 void ctl_output_record(json_object *record);
+
+/* Returns CTL_DONE if all of standard output could be written; else CTL_FAILED,
+ * after printing why. */
+int ctl_output_flush(void);
 
 /* Prints output of a program, length > 0 bytes, to stdout or stderr, with its
  * lines and tabs. Changes bytes. */

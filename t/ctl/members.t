@@ -227,7 +227,7 @@ for my $ending (qw(ts tsx mts cts jsx)) {
 unlike build_with('javascript', { graphs => { g => './a.ts.mjs:graph' } })->{output}, qr/tsx/, 'graphs: another does not';
 
 # ---- the table ----
-my $table = slurp(root() . '/mod_agent/ctl/README.md');
+my $table = slurp(root() . '/mod_agent/ctl/build/README.md');
 for my $path (grep { !/^(?:graph|http\.cros)$/ } map { $_->[0] } @MEMBERS) {
     ok index($table, "`$path`") >= 0, "README: the table has $path";
 }

@@ -10,9 +10,9 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "../config/member.h"
-#include "../core/json.h"
-#include "output.h"
+#include "../../config/member.h"
+#include "../../core/json.h"
+#include "../output.h"
 
 #define FILE_NAME "langgraph.json"
 /* Warnings about unknown members. */

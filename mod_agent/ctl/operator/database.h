@@ -4,8 +4,8 @@
 #ifndef AGENT_CTL_DATABASE_H
 #define AGENT_CTL_DATABASE_H
 
-#include "../db/statement.h"
-#include "option.h"
+#include "../../db/statement.h"
+#include "../option.h"
 
 /* The options that all of them have; for their tables. */
 #define CTL_DATABASE_OPTIONS                                                   \

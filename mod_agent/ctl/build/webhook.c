@@ -8,11 +8,11 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "../core/header.h"
-#include "../core/json.h"
-#include "../core/origin.h"
+#include "../../core/header.h"
+#include "../../core/json.h"
+#include "../../core/origin.h"
 #include "manifest.h"
-#include "output.h"
+#include "../output.h"
 #include "word.h"
 
 /* Of the arguments of AgentWebhookOrigin. */

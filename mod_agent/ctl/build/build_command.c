@@ -20,10 +20,10 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "../core/json.h"
+#include "../../core/json.h"
 #include "build.h"
 #include "command.h"
-#include "output.h"
+#include "../output.h"
 
 const ctl_option_t ctl_build_options[] = {
     {"user", "NAME", CTL_USER,

@@ -4,13 +4,13 @@
 
 #include <apr_strings.h>
 
-#include "../core/error.h"
-#include "../core/new_key.h"
-#include "../core/uuid.h"
+#include "../../core/error.h"
+#include "../../core/new_key.h"
+#include "../../core/uuid.h"
 #include "database.h"
 #include "key.h"
 #include "operand.h"
-#include "output.h"
+#include "../output.h"
 #include "record.h"
 
 #define DEFAULT_EXPIRES "7d"
@@ -47,7 +47,7 @@ static int print(const ctl_arguments_t *arguments, const char *body,
     else {
         ctl_print("%s", text);
     }
-    return ctl_record_flush();
+    return ctl_output_flush();
 }
 
 int ctl_invite(const ctl_arguments_t *arguments)

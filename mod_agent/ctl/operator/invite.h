@@ -3,7 +3,7 @@
 #ifndef AGENT_CTL_INVITE_H
 #define AGENT_CTL_INVITE_H
 
-#include "option.h"
+#include "../option.h"
 
 extern const ctl_option_t ctl_invite_options[];
 extern const ctl_option_t ctl_invitation_options[];

@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 
-#include "../core/error.h"
-#include "../db/query.h"
-#include "output.h"
+#include "../../core/error.h"
+#include "../../db/query.h"
+#include "../output.h"
 
 static const agent_db_settings_t settings = {
     .connect_timeout = apr_time_from_sec(10),

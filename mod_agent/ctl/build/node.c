@@ -9,10 +9,10 @@
 #include <apr_file_io.h>
 #include <apr_strings.h>
 
-#include "../core/json.h"
+#include "../../core/json.h"
 #include "command.h"
 #include "node_program.h"
-#include "output.h"
+#include "../output.h"
 
 #define TSX AGENT_APPLICATION_FOLDER "/tsx"
 

@@ -8,10 +8,10 @@
 
 #include <apr_strings.h>
 
-#include "../core/json.h"
+#include "../../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "output.h"
+#include "../output.h"
 #include "python.h"
 
 /* How many names of one schema the summary has, and how many bytes of each:

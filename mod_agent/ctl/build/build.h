@@ -7,7 +7,7 @@
 
 #include <json-c/json.h>
 
-#include "../config/application.h"
+#include "../../config/application.h"
 
 typedef struct ctl_build_t {
     apr_pool_t *pool;

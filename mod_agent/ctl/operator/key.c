@@ -11,16 +11,16 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 
-#include "../core/api_key.h"
-#include "../core/error.h"
-#include "../core/json.h"
-#include "../core/new_key.h"
-#include "../core/uuid.h"
-#include "../db/query.h"
+#include "../../core/api_key.h"
+#include "../../core/error.h"
+#include "../../core/json.h"
+#include "../../core/new_key.h"
+#include "../../core/uuid.h"
+#include "../../db/query.h"
 #include "account.h"
 #include "database.h"
 #include "operand.h"
-#include "output.h"
+#include "../output.h"
 #include "record.h"
 
 #define DEFAULT_SCOPES  "read,run"
@@ -202,7 +202,7 @@ static int print_key(const ctl_arguments_t *arguments, const char *body,
         else {
             ctl_print("%s", text);
         }
-        status = ctl_record_flush();
+        status = ctl_output_flush();
     }
     if (status != CTL_DONE) {
         ctl_error("the key exists and was not shown: revoke it with "

@@ -22,8 +22,8 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
-#include "../core/sanitizer.h"
-#include "output.h"
+#include "../../core/sanitizer.h"
+#include "../output.h"
 
 /* Bytes of the list of this process's children that are read at once. */
 #define CHILDREN_BYTES 512

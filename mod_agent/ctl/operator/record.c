@@ -9,9 +9,9 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
-#include "../core/error.h"
-#include "../core/json.h"
-#include "output.h"
+#include "../../core/error.h"
+#include "../../core/json.h"
+#include "../output.h"
 
 /* 2026-11-28T07:30:00 of a time of the database. */
 #define SECOND_CHARS 19
@@ -140,7 +140,7 @@ int ctl_record_result(const ctl_arguments_t *arguments, const char *body,
     else if (text != NULL) {
         ctl_print("%s", text);
     }
-    return ctl_record_flush();
+    return ctl_output_flush();
 }
 
 /* Prints a page. Returns the id of its last record; NULL if it has none. */
@@ -188,14 +188,5 @@ int ctl_record_list(const ctl_arguments_t *arguments,
         }
         after = print_page(arguments, page, columns, id);
     } while (after != NULL);
-    return ctl_record_flush();
-}
-
-int ctl_record_flush(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
-        return CTL_DONE;
-    }
-    ctl_error("standard output: %s (output_failed)", strerror(errno));
-    return CTL_FAILED;
+    return ctl_output_flush();
 }

@@ -7,12 +7,12 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "../core/header.h"
-#include "../core/json.h"
+#include "../../core/header.h"
+#include "../../core/json.h"
 #include "cors.h"
 #include "manifest.h"
 #include "node_program.h"
-#include "output.h"
+#include "../output.h"
 #include "webhook.h"
 #include "word.h"
 

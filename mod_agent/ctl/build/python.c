@@ -10,10 +10,10 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "../core/json.h"
+#include "../../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "output.h"
+#include "../output.h"
 #include "user.h"
 
 #define VENV         AGENT_APPLICATION_FOLDER "/venv"

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "../core/api_key.h"
-#include "../core/error.h"
-#include "../core/json.h"
+#include "../../core/api_key.h"
+#include "../../core/error.h"
+#include "../../core/json.h"
 #include "database.h"
-#include "output.h"
+#include "../output.h"
 #include "record.h"
 
 const ctl_option_t ctl_region_options[] = {CTL_DATABASE_OPTIONS,

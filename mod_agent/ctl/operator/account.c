@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 
-#include "../core/uuid.h"
+#include "../../core/uuid.h"
 #include "database.h"
-#include "output.h"
+#include "../output.h"
 #include "record.h"
 
 const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,

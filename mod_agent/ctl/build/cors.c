@@ -14,10 +14,10 @@
 
 #include <apr_strings.h>
 
-#include "../core/json.h"
-#include "../core/origin.h"
+#include "../../core/json.h"
+#include "../../core/origin.h"
 #include "manifest.h"
-#include "output.h"
+#include "../output.h"
 #include "word.h"
 
 #define AGE_MAX   86400

@@ -5,7 +5,7 @@
 
 #include <json-c/json.h>
 
-#include "option.h"
+#include "../option.h"
 
 /* A page of a list: as many records as a function returns at most. */
 #define CTL_PAGE 1000
@@ -60,9 +60,5 @@ void ctl_record_print(json_object *record);
  * the text, which may be NULL. Returns an exit status. */
 int ctl_record_result(const ctl_arguments_t *arguments, const char *body,
                       const char *text);
-
-/* Returns CTL_DONE if all output could be written; else CTL_FAILED, after
- * printing why. */
-int ctl_record_flush(void);
 
 #endif

@@ -10,14 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../core/json.h"
+#include "../../core/json.h"
 #include "command.h"
 #include "directives.h"
 #include "manifest.h"
 #include "node.h"
-#include "output.h"
+#include "../output.h"
 #include "python.h"
-#include "record.h"
 #include "report.h"
 #include "user.h"
 
@@ -101,7 +100,7 @@ static int print_record(const ctl_build_t *build)
     json_object_object_add(record, "graphs", names);
     json_object_object_add(record, "directives", json_object_get(build->lines));
     ctl_output_record(record);
-    return ctl_record_flush();
+    return ctl_output_flush();
 }
 
 static int build_locked(ctl_build_t *build)
