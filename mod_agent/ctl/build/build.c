@@ -90,7 +90,8 @@ static int print_record(const ctl_build_t *build)
     json_object *record = agent_json_own(json_object_new_object(), build->pool);
     json_object *names = json_object_new_array();
 
-    json_object_object_foreach(ctl_manifest_get(build, "graphs"), name, graph)
+    json_object_object_foreach(ctl_manifest_get(&build->manifest, "graphs"),
+                               name, graph)
     {
         (void)graph;
         json_object_array_add(names, json_object_new_string(name));
@@ -130,7 +131,8 @@ int ctl_build(ctl_build_t *build)
     if (!ctl_user_become(build)) {
         return 1;
     }
-    if (!ctl_manifest_read(build) || !ctl_report_has_runner(build)) {
+    if (!ctl_manifest_read(&build->manifest, &build->application, build->pool)
+        || !ctl_report_has_runner(build)) {
         return 2;
     }
     lock = lock_folder(build);

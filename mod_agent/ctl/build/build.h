@@ -3,36 +3,34 @@
 #ifndef AGENT_CTL_BUILD_H
 #define AGENT_CTL_BUILD_H
 
-#include <stdbool.h>
+#include "manifest.h"
 
-#include <json-c/json.h>
-
-#include "../../config/application.h"
-
-typedef struct ctl_build_t {
-    apr_pool_t *pool;
-    /* As given; NULL or false: not given. */
+/* The options, and the operand. */
+typedef struct ctl_build_options_t {
+    /* As given; NULL: not given. */
     const char *user;
     const char *python;
-    /* As given; for an application in JavaScript replaced by the path of the
-     * chosen program. */
     const char *node;
-    bool ignores_auth;
     bool prints_schemas;
     /* Of the import of the graphs: memory in bytes, 0 for no limit; time. */
     apr_int64_t memory;
     int timeout_sec;
-    /* The lines for httpd.conf, for the record; NULL: none is printed. */
-    json_object *lines;
     /* DIRECTORY as it was given, made absolute: its links are not followed. */
     const char *argument;
-    /* Where the programs of the runners are. */
+    /* The folder with the programs of the runners. */
     const char *runners;
-    /* As langgraph.json has them; the directory is the working one. */
+} ctl_build_options_t;
+
+typedef struct ctl_build_t {
+    ctl_build_options_t options;
+    /* As langgraph.json has it; the directory is the working one. */
     agent_application_t application;
-    json_object *manifest;
-    /* A graph is in TypeScript. */
-    bool has_typescript;
+    ctl_manifest_t manifest;
+    /* For an application in JavaScript the path of the chosen Node. */
+    const char *node;
+    /* The lines for httpd.conf, for the record; NULL: none is printed. */
+    json_object *lines;
+    apr_pool_t *pool;
 } ctl_build_t;
 
 /*

@@ -223,25 +223,25 @@ static bool read_number(apr_int64_t *number, const char **end, const char *text)
 
 /* Both print what is wrong with the option. */
 
-static bool read_memory(ctl_build_t *build, const char *text)
+static bool read_memory(ctl_build_options_t *options, const char *text)
 {
     static const char units[] = "MG";
     const char *unit;
 
-    build->memory = (apr_int64_t)1 << 30;
+    options->memory = (apr_int64_t)1 << 30;
     if (text == NULL) {
         return true;
     }
-    if (read_number(&build->memory, &unit, text)) {
+    if (read_number(&options->memory, &unit, text)) {
         const char *found = *unit != '\0' ? strchr(units, *unit) : NULL;
 
-        if (build->memory == 0 && *unit == '\0') {
+        if (options->memory == 0 && *unit == '\0') {
             return true;
         }
         if (found != NULL && unit[1] == '\0') {
-            build->memory <<= 20 + 10 * (found - units);
-            if (build->memory >= (apr_int64_t)64 << 20
-                && build->memory <= (apr_int64_t)1 << 40) {
+            options->memory <<= 20 + 10 * (found - units);
+            if (options->memory >= (apr_int64_t)64 << 20
+                && options->memory <= (apr_int64_t)1 << 40) {
                 return true;
             }
         }
@@ -250,7 +250,7 @@ static bool read_memory(ctl_build_t *build, const char *text)
     return false;
 }
 
-static bool read_timeout(ctl_build_t *build, const char *text)
+static bool read_timeout(ctl_build_options_t *options, const char *text)
 {
     apr_int64_t number = 300;
     const char *end = "";
@@ -258,7 +258,7 @@ static bool read_timeout(ctl_build_t *build, const char *text)
     if (text == NULL
         || (read_number(&number, &end, text) && *end == '\0' && number > 0
             && number <= 86400)) {
-        build->timeout_sec = (int)number;
+        options->timeout_sec = (int)number;
         return true;
     }
     ctl_error("--timeout: expected seconds, 1 to 86400, got '%s'", text);
@@ -270,34 +270,33 @@ int ctl_build_command_run(const ctl_arguments_t *arguments)
     const char *const *text = arguments->text;
     apr_pool_t *pool = arguments->pool;
     char *directory = realpath(arguments->operand, NULL);
-    ctl_build_t build = {.pool = pool,
-                         .user = text[CTL_USER],
-                         .ignores_auth = arguments->flag[CTL_IGNORE_AUTH],
-                         .prints_schemas = arguments->flag[CTL_SCHEMAS]};
+    ctl_build_t build = {.pool = pool};
+    ctl_build_options_t *options = &build.options;
 
     if (directory == NULL) {
         ctl_error("%s: %s", arguments->operand, strerror(errno));
         return CTL_USAGE;
     }
-    if (!read_memory(&build, text[CTL_MEMORY])
-        || !read_timeout(&build, text[CTL_TIMEOUT])) {
-        free(directory);
+    build.application.directory = apr_pstrdup(pool, directory);
+    free(directory);
+    if (!read_memory(options, text[CTL_MEMORY])
+        || !read_timeout(options, text[CTL_TIMEOUT])) {
         return CTL_USAGE;
     }
     if (arguments->flag[CTL_JSON]) {
         build.lines = agent_json_own(json_object_new_array(), pool);
         ctl_output_divert();
     }
-    build.argument = keep_links(arguments->operand, pool);
-    build.application.directory = apr_pstrdup(pool, directory);
-    free(directory);
-    build.python = make_absolute(text[CTL_PYTHON], pool);
-    build.node = make_absolute(text[CTL_NODE], pool);
-    build.runners = text[CTL_RUNNERS] != NULL
+    options->user = text[CTL_USER];
+    options->prints_schemas = arguments->flag[CTL_SCHEMAS];
+    options->argument = keep_links(arguments->operand, pool);
+    options->python = make_absolute(text[CTL_PYTHON], pool);
+    options->node = make_absolute(text[CTL_NODE], pool);
+    options->runners = text[CTL_RUNNERS] != NULL
         ? make_absolute(text[CTL_RUNNERS], pool)
         : find_runners(pool);
     build.application.name = make_name(
         strrchr(build.application.directory, '/') + 1, pool);
-    build.application.ignores_auth = build.ignores_auth;
+    build.application.ignores_auth = arguments->flag[CTL_IGNORE_AUTH];
     return geteuid() == 0 ? build_apart(&build) : ctl_build(&build);
 }

@@ -16,7 +16,6 @@
 
 #include "../../core/json.h"
 #include "../../core/origin.h"
-#include "manifest.h"
 #include "../output.h"
 #include "word.h"
 
@@ -25,12 +24,12 @@
 /* Whether the module has admitted the origin. */
 #define IS_ADMITTED "expr=-n resp('Access-Control-Allow-Origin')"
 
-/* A list that becomes a header: `place` is what it takes the place of, `start`
- * precedes the words. */
+/* A list that becomes a header: `replaced` is the expression of the part that
+ * it replaces, `start` precedes the words. */
 typedef struct list_t {
     const char *path;
     const char *header;
-    const char *place;
+    const char *replaced;
     const char *start;
 } list_t;
 
@@ -43,10 +42,10 @@ static const list_t lists[] = {
     {"http.cors.expose_headers", "Access-Control-Expose-Headers", "$", ", "},
     {NULL, NULL, NULL, NULL}};
 
-static void print_origins(const ctl_build_t *build)
+static void print_origins(const ctl_lines_t *lines)
 {
     static const char path[] = "http.cors.allow_origins";
-    json_object *list = ctl_manifest_get(build, path);
+    json_object *list = ctl_manifest_get(lines->manifest, path);
     size_t count = list != NULL ? json_object_array_length(list) : 0;
     agent_origin_pattern_t pattern;
     const char *words;
@@ -58,7 +57,7 @@ static void print_origins(const ctl_build_t *build)
                                        json_object_get_string(text))) {
             ctl_warn("langgraph.json: %s is left out: %s cannot be an argument "
                      "of AgentAllowOrigin",
-                     path, agent_json_print(text, build->pool));
+                     path, agent_json_print(text, lines->pool));
             return;
         }
     }
@@ -67,9 +66,9 @@ static void print_origins(const ctl_build_t *build)
     }
     words = ctl_word_has(list, "*")
         ? "*"
-        : ctl_word_join(build, list, path, "AgentAllowOrigin", " ");
+        : ctl_word_join(list, path, "AgentAllowOrigin", " ", lines->pool);
     if (words != NULL) {
-        ctl_directive(build->lines, "AgentAllowOrigin %s", words);
+        ctl_directive(lines->record, "AgentAllowOrigin %s", words);
     }
 }
 
@@ -111,60 +110,62 @@ static const char *check_match(const char *match, apr_pool_t *pool)
                            pool);
 }
 
-static void print_match(const ctl_build_t *build)
+static void print_match(const ctl_lines_t *lines)
 {
     static const char path[] = "http.cors.allow_origin_regex";
-    json_object *value = ctl_manifest_get(build, path);
+    json_object *value = ctl_manifest_get(lines->manifest, path);
     const char *match = json_object_get_string(value);
     const char *reason;
 
     if (match == NULL || *match == '\0') {
         return;
     }
-    reason = check_match(match, build->pool);
+    reason = check_match(match, lines->pool);
     if (reason != NULL) {
         ctl_warn("langgraph.json: %s is left out: %s cannot be an argument of "
                  "AgentAllowOriginMatch%s",
-                 path, agent_json_print(value, build->pool), reason);
+                 path, agent_json_print(value, lines->pool), reason);
         return;
     }
-    ctl_directive(build->lines, "AgentAllowOriginMatch %s",
-                  ctl_word_quote(match, build->pool));
+    ctl_directive(lines->record, "AgentAllowOriginMatch %s",
+                  ctl_word_quote(match, lines->pool));
 }
 
 /* ---- lines of mod_headers ---- */
 
-typedef struct lines_t {
-    const ctl_build_t *build;
+/* The block with these lines, for the paths below prefix. */
+typedef struct block_t {
+    const ctl_lines_t *lines;
     const char *prefix;
     int count;
-} lines_t;
+} block_t;
 
-static void print_line(lines_t *lines, const char *line)
+static void print_line(block_t *block, const char *line)
 {
-    if (lines->count++ == 0) {
-        ctl_directive(lines->build->lines,
+    if (block->count++ == 0) {
+        ctl_directive(block->lines->record,
                       "# With mod_headers (a2enmod headers):");
-        ctl_directive(lines->build->lines, "<LocationMatch \"^%s(/|$)\">",
-                      ctl_word_escape(lines->prefix, lines->build->pool));
+        ctl_directive(block->lines->record, "<LocationMatch \"^%s(/|$)\">",
+                      ctl_word_escape(block->prefix, block->lines->pool));
     }
-    ctl_directive(lines->build->lines, "    Header always %s", line);
+    ctl_directive(block->lines->record, "    Header always %s", line);
 }
 
 /* With `*` all are admitted, as without the member. */
-static void print_list(lines_t *lines, const list_t *row)
+static void print_list(block_t *block, const list_t *row)
 {
-    json_object *list = ctl_manifest_get(lines->build, row->path);
+    json_object *list = ctl_manifest_get(block->lines->manifest, row->path);
     const char *words = NULL;
 
     if (list != NULL && json_object_array_length(list) > 0
         && !ctl_word_has(list, "*")) {
-        words = ctl_word_join(lines->build, list, row->path, "Header", ", ");
+        words = ctl_word_join(list, row->path, "Header", ", ",
+                              block->lines->pool);
     }
     if (words != NULL) {
-        print_line(lines,
-                   apr_psprintf(lines->build->pool, "edit %s %s \"%s%s\"",
-                                row->header, row->place, row->start, words));
+        print_line(block,
+                   apr_psprintf(block->lines->pool, "edit %s %s \"%s%s\"",
+                                row->header, row->replaced, row->start, words));
     }
 }
 
@@ -248,11 +249,12 @@ static bool is_too_wide(const char *text)
                 || is_number(host + last, pattern.origin.host_length - last)));
 }
 
-static bool admits_any(const ctl_build_t *build)
+static bool admits_any(const ctl_lines_t *lines)
 {
     const char *match = json_object_get_string(
-        ctl_manifest_get(build, "http.cors.allow_origin_regex"));
-    json_object *origins = ctl_manifest_get(build, "http.cors.allow_origins");
+        ctl_manifest_get(lines->manifest, "http.cors.allow_origin_regex"));
+    json_object *origins = ctl_manifest_get(lines->manifest,
+                                            "http.cors.allow_origins");
     size_t count = origins != NULL ? json_object_array_length(origins) : 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -264,14 +266,15 @@ static bool admits_any(const ctl_build_t *build)
     return match != NULL && *match != '\0' && !ends_with_domain(match);
 }
 
-static void print_credentials(lines_t *lines)
+static void print_credentials(block_t *block)
 {
     static const char path[] = "http.cors.allow_credentials";
 
-    if (!json_object_get_boolean(ctl_manifest_get(lines->build, path))) {
+    if (!json_object_get_boolean(
+            ctl_manifest_get(block->lines->manifest, path))) {
         return;
     }
-    if (admits_any(lines->build)) {
+    if (admits_any(block->lines)) {
         ctl_warn("langgraph.json: %s is left out: with the origin *, or an "
                  "origin or expression that does not end with a domain of two "
                  "labels (*.example.com, \\.example\\.com), any page might act "
@@ -279,15 +282,15 @@ static void print_credentials(lines_t *lines)
                  path);
         return;
     }
-    print_line(lines,
+    print_line(block,
                "set Access-Control-Allow-Credentials true "
                "\"" IS_ADMITTED "\"");
 }
 
-static void print_age(lines_t *lines)
+static void print_age(block_t *block)
 {
     static const char path[] = "http.cors.max_age";
-    json_object *value = ctl_manifest_get(lines->build, path);
+    json_object *value = ctl_manifest_get(block->lines->manifest, path);
     double age = json_object_get_double(value);
 
     if (value == NULL) {
@@ -296,26 +299,26 @@ static void print_age(lines_t *lines)
     if (!(age >= 0 && age <= AGE_MAX)) {
         ctl_warn("langgraph.json: %s is left out: expected from 0 to %d "
                  "seconds, got %s",
-                 path, AGE_MAX, agent_json_print(value, lines->build->pool));
+                 path, AGE_MAX, agent_json_print(value, block->lines->pool));
         return;
     }
-    print_line(lines,
-               apr_psprintf(lines->build->pool,
+    print_line(block,
+               apr_psprintf(block->lines->pool,
                             "edit Access-Control-Max-Age ^.*$ %d", (int)age));
 }
 
-void ctl_cors_print(const ctl_build_t *build, const char *prefix)
+void ctl_cors_print(const ctl_lines_t *lines, const char *prefix)
 {
-    lines_t lines = {build, prefix, 0};
+    block_t block = {lines, prefix, 0};
 
-    print_origins(build);
-    print_match(build);
+    print_origins(lines);
+    print_match(lines);
     for (const list_t *row = lists; row->path != NULL; row++) {
-        print_list(&lines, row);
+        print_list(&block, row);
     }
-    print_credentials(&lines);
-    print_age(&lines);
-    if (lines.count > 0) {
-        ctl_directive(build->lines, "</LocationMatch>");
+    print_credentials(&block);
+    print_age(&block);
+    if (block.count > 0) {
+        ctl_directive(lines->record, "</LocationMatch>");
     }
 }

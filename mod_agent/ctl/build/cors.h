@@ -3,10 +3,10 @@
 #ifndef AGENT_CTL_CORS_H
 #define AGENT_CTL_CORS_H
 
-#include "build.h"
+#include "lines.h"
 
 /* Prints AgentAllowOrigin, and for the rest lines of mod_headers for the paths
  * below prefix, "" for all. */
-void ctl_cors_print(const ctl_build_t *build, const char *prefix);
+void ctl_cors_print(const ctl_lines_t *lines, const char *prefix);
 
 #endif

@@ -10,7 +10,7 @@
 #include "../../core/header.h"
 #include "../../core/json.h"
 #include "cors.h"
-#include "manifest.h"
+#include "lines.h"
 #include "node_program.h"
 #include "../output.h"
 #include "webhook.h"
@@ -26,10 +26,10 @@ typedef struct member_t {
 } member_t;
 
 /* The argument of AgentPrefix; "" without one, and after a warning. */
-static const char *get_prefix(const ctl_build_t *build)
+static const char *get_prefix(const ctl_lines_t *lines)
 {
     static const char path[] = "http.mount_prefix";
-    json_object *value = ctl_manifest_get(build, path);
+    json_object *value = ctl_manifest_get(lines->manifest, path);
     const char *prefix = json_object_get_string(value);
 
     if (value == NULL || *prefix == '\0') {
@@ -38,18 +38,18 @@ static const char *get_prefix(const ctl_build_t *build)
     if (*prefix != '/' || prefix[strlen(prefix) - 1] == '/') {
         ctl_warn("langgraph.json: %s is left out: expected a path that begins "
                  "with / and does not end with it, got %s",
-                 path, agent_json_print(value, build->pool));
+                 path, agent_json_print(value, lines->pool));
         return "";
     }
-    prefix = ctl_word_join(build, value, path, "AgentPrefix", " ");
+    prefix = ctl_word_join(value, path, "AgentPrefix", " ", lines->pool);
     return prefix != NULL ? prefix : "";
 }
 
 /* The lifetime that a member in minutes stands for. */
-static void print_ttl(const ctl_build_t *build, const char *path,
+static void print_ttl(const ctl_lines_t *lines, const char *path,
                       const char *directive)
 {
-    json_object *value = ctl_manifest_get(build, path);
+    json_object *value = ctl_manifest_get(lines->manifest, path);
     double minutes = json_object_get_double(value);
 
     if (value == NULL) {
@@ -58,30 +58,30 @@ static void print_ttl(const ctl_build_t *build, const char *path,
     if (!(minutes >= 1 && minutes <= TTL_MINUTES_MAX)) {
         ctl_warn("langgraph.json: %s is left out: expected from 1 to %d "
                  "minutes, got %s",
-                 path, TTL_MINUTES_MAX, agent_json_print(value, build->pool));
+                 path, TTL_MINUTES_MAX, agent_json_print(value, lines->pool));
     }
     else if (minutes == (int)minutes) {
-        ctl_directive(build->lines, "%s %dmin", directive, (int)minutes);
+        ctl_directive(lines->record, "%s %dmin", directive, (int)minutes);
     }
     else {
-        ctl_directive(build->lines, "%s %ds", directive, (int)(minutes * 60));
+        ctl_directive(lines->record, "%s %ds", directive, (int)(minutes * 60));
     }
 }
 
 /* Threads are deleted, or kept: all that a server can do. */
-static void print_thread_ttl(const ctl_build_t *build)
+static void print_thread_ttl(const ctl_lines_t *lines)
 {
     static const char path[] = "checkpointer.ttl.strategy";
     const char *strategy = json_object_get_string(
-        ctl_manifest_get(build, path));
+        ctl_manifest_get(lines->manifest, path));
 
     if (strategy == NULL || strcmp(strategy, "delete") == 0) {
-        print_ttl(build, "checkpointer.ttl.default_ttl", "AgentThreadTTL");
+        print_ttl(lines, "checkpointer.ttl.default_ttl", "AgentThreadTTL");
         return;
     }
     ctl_warn("langgraph.json: checkpointer.ttl has no effect: expected delete "
              "as %s, got %s",
-             path, agent_json_quote(strategy, build->pool));
+             path, agent_json_quote(strategy, lines->pool));
 }
 
 /* A ! in the file does not exclude. */
@@ -96,21 +96,21 @@ static const char *add_pattern(apr_array_header_t *patterns, const char *mark,
 
 /* Adds those of a list, after mark. False: a warning, as httpd would not start.
  */
-static bool add_patterns(const ctl_build_t *build, const char *path,
+static bool add_patterns(const ctl_lines_t *lines, const char *path,
                          const char *mark, apr_array_header_t *patterns)
 {
-    json_object *list = ctl_manifest_get(build, path);
+    json_object *list = ctl_manifest_get(lines->manifest, path);
     size_t count = list != NULL ? json_object_array_length(list) : 0;
 
     for (size_t i = 0; i < count; i++) {
         json_object *text = json_object_array_get_idx(list, i);
         const char *problem = add_pattern(
-            patterns, mark, json_object_get_string(text), build->pool);
+            patterns, mark, json_object_get_string(text), lines->pool);
 
         if (problem != NULL) {
             ctl_warn("langgraph.json: http.configurable_headers is left out: "
                      "%s cannot be an argument of AgentConfigurableHeaders: %s",
-                     agent_json_print(text, build->pool), problem);
+                     agent_json_print(text, lines->pool), problem);
             return false;
         }
     }
@@ -118,20 +118,20 @@ static bool add_patterns(const ctl_build_t *build, const char *path,
 }
 
 /* Without includes nothing is selected. */
-static void print_headers(const ctl_build_t *build)
+static void print_headers(const ctl_lines_t *lines)
 {
     static const char includes[] = "http.configurable_headers.includes";
     static const char excludes[] = "http.configurable_headers.excludes";
-    json_object *list = ctl_manifest_get(build, includes);
+    json_object *list = ctl_manifest_get(lines->manifest, includes);
     apr_array_header_t *patterns;
     const char *line = "AgentConfigurableHeaders";
 
     if (list == NULL || json_object_array_length(list) == 0) {
         return;
     }
-    patterns = apr_array_make(build->pool, 8, sizeof(agent_header_pattern_t));
-    if (!add_patterns(build, includes, "", patterns)
-        || !add_patterns(build, excludes, "!", patterns)) {
+    patterns = apr_array_make(lines->pool, 8, sizeof(agent_header_pattern_t));
+    if (!add_patterns(lines, includes, "", patterns)
+        || !add_patterns(lines, excludes, "!", patterns)) {
         return;
     }
     /* Bounded: a list of patterns is short. */
@@ -139,14 +139,14 @@ static void print_headers(const ctl_build_t *build)
         const agent_header_pattern_t *pattern = &APR_ARRAY_IDX(
             patterns, i, const agent_header_pattern_t);
 
-        line = apr_pstrcat(build->pool, line, pattern->is_excluded ? " !" : " ",
+        line = apr_pstrcat(lines->pool, line, pattern->is_excluded ? " !" : " ",
                            pattern->name, NULL);
     }
-    ctl_directive(build->lines, "%s", line);
+    ctl_directive(lines->record, "%s", line);
 }
 
 /* Paths below http.mount_prefix that a member closes. */
-static void print_closed(const ctl_build_t *build, const char *prefix)
+static void print_closed(const ctl_lines_t *lines, const char *prefix)
 {
     static const member_t closed[] = {
         {"http.disable_assistants", "/assistants(/|$)"},
@@ -157,16 +157,17 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
         {NULL, NULL}};
 
     for (const member_t *member = closed; member->path != NULL; member++) {
-        if (json_object_get_boolean(ctl_manifest_get(build, member->path))) {
-            ctl_directive(build->lines, "<LocationMatch \"^%s%s\">",
-                          ctl_word_escape(prefix, build->pool), member->text);
-            ctl_directive(build->lines, "    Require all denied");
-            ctl_directive(build->lines, "</LocationMatch>");
+        if (json_object_get_boolean(
+                ctl_manifest_get(lines->manifest, member->path))) {
+            ctl_directive(lines->record, "<LocationMatch \"^%s%s\">",
+                          ctl_word_escape(prefix, lines->pool), member->text);
+            ctl_directive(lines->record, "    Require all denied");
+            ctl_directive(lines->record, "</LocationMatch>");
         }
     }
     if (json_object_get_boolean(
-            ctl_manifest_get(build, "http.disable_webhooks"))) {
-        ctl_directive(build->lines, "AgentWebhooks Off");
+            ctl_manifest_get(lines->manifest, "http.disable_webhooks"))) {
+        ctl_directive(lines->record, "AgentWebhooks Off");
     }
 }
 
@@ -197,7 +198,8 @@ static void print_node(const ctl_build_t *build)
 
 void ctl_directives_print(const ctl_build_t *build)
 {
-    const char *prefix = get_prefix(build);
+    const ctl_lines_t lines = {&build->manifest, build->lines, build->pool};
+    const char *prefix = get_prefix(&lines);
 
     ctl_step("For httpd.conf:");
     ctl_directive(build->lines, "AgentApplication %s %s%s",
@@ -208,10 +210,10 @@ void ctl_directives_print(const ctl_build_t *build)
     if (*prefix != '\0') {
         ctl_directive(build->lines, "AgentPrefix %s", prefix);
     }
-    ctl_cors_print(build, prefix);
-    ctl_webhook_print(build);
-    print_thread_ttl(build);
-    print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");
-    print_headers(build);
-    print_closed(build, prefix);
+    ctl_cors_print(&lines, prefix);
+    ctl_webhook_print(&lines);
+    print_thread_ttl(&lines);
+    print_ttl(&lines, "store.ttl.default_ttl", "AgentStoreTTL");
+    print_headers(&lines);
+    print_closed(&lines, prefix);
 }

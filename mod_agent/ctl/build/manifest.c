@@ -114,17 +114,24 @@ static const member_t members[] = {
     {"docker_compose_file", NONE, OF_IMAGE},
     {NULL, NONE, NULL}};
 
-json_object *ctl_manifest_get(const ctl_build_t *build, const char *path)
+json_object *ctl_manifest_get(const ctl_manifest_t *manifest, const char *path)
 {
-    return agent_member_get(build->manifest, path);
+    return agent_member_get(manifest->file, path);
 }
 
-const char *ctl_manifest_text(const ctl_build_t *build, const char *name)
+const char *ctl_manifest_text(const ctl_manifest_t *manifest, const char *name)
 {
-    return agent_json_string(build->manifest, name, NULL);
+    return agent_json_string(manifest->file, name, NULL);
 }
 
 /* ---- warnings ---- */
+
+typedef struct warning_t {
+    bool is_node;
+    /* Members that are unknown, so far. */
+    int unknown;
+    apr_pool_t *pool;
+} warning_t;
 
 /* A name with a dot is unknown: with its prefix it could be another's path. */
 static const member_t *find_member(const char *path, const char *name)
@@ -140,58 +147,59 @@ static const member_t *find_member(const char *path, const char *name)
     return member->path != NULL ? member : NULL;
 }
 
-static bool has_effect(const ctl_build_t *build, const member_t *member)
+static bool has_effect(const warning_t *warning, const member_t *member)
 {
     return member->effect == SERVED || member->effect == PARENT
-        || (member->effect == PYTHON && !build->application.is_node);
+        || (member->effect == PYTHON && !warning->is_node);
 }
 
 /* At most UNKNOWN_MAX times. */
-static void warn_of_unknown(const char *path, int *count)
+static void warn_of_unknown(const char *path, warning_t *warning)
 {
-    if (++*count <= UNKNOWN_MAX) {
+    if (++warning->unknown <= UNKNOWN_MAX) {
         ctl_warn(FILE_NAME ": %s has no effect: it is unknown", path);
     }
 }
 
 /* prefix: of the paths of the object's members, "" or one that ends with a dot.
  */
-static void warn_of_members(const ctl_build_t *build, json_object *object,
-                            const char *prefix, int *unknown)
+static void warn_of_members(warning_t *warning, json_object *object,
+                            const char *prefix)
 {
     json_object_object_foreach(object, name, value)
     {
         /* Bounded: the members of a file of 256 KB, each in one object. */
-        const char *path = apr_pstrcat(build->pool, prefix, name, NULL);
+        const char *path = apr_pstrcat(warning->pool, prefix, name, NULL);
         const member_t *member = find_member(path, name);
 
         if (value == NULL) {
             continue;
         }
         if (member == NULL) {
-            warn_of_unknown(path, unknown);
+            warn_of_unknown(path, warning);
         }
-        else if (!has_effect(build, member)) {
+        else if (!has_effect(warning, member)) {
             ctl_warn(FILE_NAME ": %s has no effect: %s", path, member->text);
         }
         else if (member->effect == PARENT) {
             /* Bounded: two levels. */
-            warn_of_members(build, value,
-                            apr_pstrcat(build->pool, path, ".", NULL), unknown);
+            warn_of_members(warning, value,
+                            apr_pstrcat(warning->pool, path, ".", NULL));
         }
     }
 }
 
-static void warn(const ctl_build_t *build)
+static void warn(const ctl_manifest_t *manifest, bool is_node, apr_pool_t *pool)
 {
-    int unknown = 0;
+    warning_t warning = {.is_node = is_node, .pool = pool};
 
-    warn_of_members(build, build->manifest, "", &unknown);
-    if (unknown > UNKNOWN_MAX) {
+    warn_of_members(&warning, manifest->file, "");
+    if (warning.unknown > UNKNOWN_MAX) {
         ctl_warn(FILE_NAME ": %d more members are unknown",
-                 unknown - UNKNOWN_MAX);
+                 warning.unknown - UNKNOWN_MAX);
     }
-    if (json_object_is_type(ctl_manifest_get(build, "env"), json_type_array)) {
+    if (json_object_is_type(ctl_manifest_get(manifest, "env"),
+                            json_type_array)) {
         ctl_warn(FILE_NAME ": env names variables, and runners have none of "
                            "httpd's: give it a file or an object");
     }
@@ -211,23 +219,24 @@ static bool is_version(const char *text)
 }
 
 /* Returns false, after printing why, if the member is not a version. */
-static bool check_version(const ctl_build_t *build, const char *name)
+static bool check_version(const ctl_manifest_t *manifest, const char *name,
+                          apr_pool_t *pool)
 {
-    const char *text = ctl_manifest_text(build, name);
+    const char *text = ctl_manifest_text(manifest, name);
 
     if (text == NULL || is_version(text)) {
         return true;
     }
     ctl_error(FILE_NAME ": expected a version as %s, got %s", name,
-              agent_json_quote(text, build->pool));
+              agent_json_quote(text, pool));
     return false;
 }
 
 /* Returns false, after printing why, if the runner could not read the file that
  * is named as env. Relative to the folder, which is the working directory. */
-static bool check_env(const ctl_build_t *build)
+static bool check_env(const ctl_manifest_t *manifest, apr_pool_t *pool)
 {
-    const char *file = ctl_manifest_text(build, "env");
+    const char *file = ctl_manifest_text(manifest, "env");
     const char *example;
     const char *reason;
     int error;
@@ -237,7 +246,7 @@ static bool check_env(const ctl_build_t *build)
     }
     error = errno;
     reason = strerror(error);
-    example = apr_pstrcat(build->pool, file, ".example", NULL);
+    example = apr_pstrcat(pool, file, ".example", NULL);
     if (error == EACCES) {
         ctl_error(FILE_NAME ": env: %s: %s: user %s, and that of the runners, "
                             "must be able to read it (chgrp, chmod 640)",
@@ -253,28 +262,29 @@ static bool check_env(const ctl_build_t *build)
     return false;
 }
 
-bool ctl_manifest_read(ctl_build_t *build)
+bool ctl_manifest_read(ctl_manifest_t *manifest,
+                       agent_application_t *application, apr_pool_t *pool)
 {
     agent_application_file_t file;
-    const char *name = build->application.name;
+    const char *name = application->name;
     const char *problem;
 
     /* The reader of a message has no directive yet. */
-    build->application.name = NULL;
-    problem = agent_application_read(&build->application, &file, build->pool,
-                                     build->pool);
-    build->application.name = name;
+    application->name = NULL;
+    problem = agent_application_read(application, &file, pool, pool);
+    application->name = name;
 
     if (problem != NULL) {
         ctl_error("%s", problem);
         return false;
     }
-    build->manifest = file.json;
-    build->has_typescript = file.has_typescript;
-    if (!check_version(build, "python_version")
-        || !check_version(build, "node_version") || !check_env(build)) {
+    manifest->file = file.json;
+    manifest->has_typescript = file.has_typescript;
+    if (!check_version(manifest, "python_version", pool)
+        || !check_version(manifest, "node_version", pool)
+        || !check_env(manifest, pool)) {
         return false;
     }
-    warn(build);
+    warn(manifest, application->is_node, pool);
     return true;
 }

@@ -123,8 +123,8 @@ static void keep_pnpm(void)
  * file. */
 static bool install_tsx(const ctl_build_t *build)
 {
-    const char *source = apr_pstrcat(build->pool, build->runners, "/node/",
-                                     NULL);
+    const char *source = apr_pstrcat(build->pool, build->options.runners,
+                                     "/node/", NULL);
     const char *const copy[] = {
         "cp", apr_pstrcat(build->pool, source, "package.json", NULL),
         apr_pstrcat(build->pool, source, "package-lock.json", NULL), tsx, NULL};
@@ -219,5 +219,5 @@ bool ctl_node_install(ctl_build_t *build)
         return false;
     }
     warn_of_insecure(build->pool);
-    return !build->has_typescript || install_tsx(build);
+    return !build->manifest.has_typescript || install_tsx(build);
 }

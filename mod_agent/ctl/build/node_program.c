@@ -54,7 +54,7 @@ static long read_major(const char *node, apr_pool_t *pool)
 
 static long oldest_major(const ctl_build_t *build)
 {
-    const char *text = ctl_manifest_text(build, "node_version");
+    const char *text = ctl_manifest_text(&build->manifest, "node_version");
     long wanted = text != NULL ? strtol(text, NULL, 10) : 0;
 
     return wanted > OLDEST_MAJOR ? wanted : OLDEST_MAJOR;
@@ -73,9 +73,9 @@ static bool install_with_uv(const char *list)
 
 static bool install_with_pip(const ctl_build_t *build, const char *list)
 {
-    const char *const venv[] = {build->python != NULL ? build->python
-                                                      : "python3",
-                                "-m", "venv", pip_folder, NULL};
+    const char *const venv[] = {
+        build->options.python != NULL ? build->options.python : "python3", "-m",
+        "venv", pip_folder, NULL};
     const char *const argv[] = {pip_python,
                                 "-m",
                                 "pip",
@@ -132,7 +132,7 @@ static bool install(const ctl_build_t *build, const char *list)
 
 static bool install_own(const ctl_build_t *build)
 {
-    const char *list = apr_pstrcat(build->pool, build->runners,
+    const char *list = apr_pstrcat(build->pool, build->options.runners,
                                    "/node/node.txt", NULL);
 
     return (is_installed(list, build->pool) || install(build, list))
@@ -164,14 +164,15 @@ static const char *search(const ctl_build_t *build, long oldest, long *newest)
 
 static const char *choose_given(const ctl_build_t *build, long oldest)
 {
-    const char *path = strchr(build->node, '/') != NULL
-        ? build->node
-        : ctl_command_find(build->node, build->pool);
+    const char *given = build->options.node;
+    const char *path = strchr(given, '/') != NULL
+        ? given
+        : ctl_command_find(given, build->pool);
     long major = path != NULL ? read_major(path, build->pool) : 0;
 
     if (major == 0) {
         ctl_error("%s could not be executed: give another --node, or none",
-                  build->node);
+                  given);
         return NULL;
     }
     if (major < oldest) {
@@ -228,7 +229,7 @@ bool ctl_node_program_choose(ctl_build_t *build)
     const char *path;
     long newest;
 
-    if (build->node != NULL) {
+    if (build->options.node != NULL) {
         path = choose_given(build, oldest);
     }
     else {

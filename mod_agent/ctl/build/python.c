@@ -43,7 +43,7 @@ static int read_version(const char *python, apr_pool_t *pool)
 /* `python_version` as 311; 0: none. */
 static int wanted_version(const ctl_build_t *build)
 {
-    const char *text = ctl_manifest_text(build, "python_version");
+    const char *text = ctl_manifest_text(&build->manifest, "python_version");
     char *end;
     long major = text != NULL ? strtol(text, &end, 10) : 0;
 
@@ -56,8 +56,8 @@ static const char *find_python(const ctl_build_t *build, int wanted)
 {
     const char *exact = apr_psprintf(build->pool, "python3.%d", wanted - 300);
 
-    if (build->python != NULL) {
-        return build->python;
+    if (build->options.python != NULL) {
+        return build->options.python;
     }
     return wanted > 300 && ctl_command_find(exact, build->pool) != NULL
         ? exact
@@ -91,7 +91,7 @@ static bool check_version(const char *python, int wanted, int found,
 
 static bool make_with_uv(const ctl_build_t *build, int wanted)
 {
-    const char *python = build->python != NULL ? build->python
+    const char *python = build->options.python != NULL ? build->options.python
         : wanted > 0 ? apr_psprintf(build->pool, "3.%d", wanted - 300)
                      : "3";
     const char *const argv[] = {"uv", "venv", "-q", "--allow-existing",
@@ -137,7 +137,9 @@ static int find_usable(bool with_uv, apr_pool_t *pool)
 static bool make_venv(const ctl_build_t *build, bool with_uv)
 {
     int wanted = wanted_version(build);
-    int found = build->python == NULL ? find_usable(with_uv, build->pool) : 0;
+    int found = build->options.python == NULL
+        ? find_usable(with_uv, build->pool)
+        : 0;
 
     if (found > 0) {
         return check_version(ctl_python_program, wanted, found,
@@ -224,7 +226,7 @@ static bool add_dependency(apr_array_header_t *argv, const char *text,
  * why, if an entry cannot be one. */
 static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
 {
-    json_object *list = ctl_manifest_get(build, "dependencies");
+    json_object *list = ctl_manifest_get(&build->manifest, "dependencies");
 
     for (size_t i = 0; list != NULL && i < json_object_array_length(list);
          i++) {
@@ -249,7 +251,8 @@ static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
 static const char *source_text(const ctl_build_t *build, const char *name,
                                const char *fallback)
 {
-    return agent_json_string(ctl_manifest_get(build, "source"), name, fallback);
+    return agent_json_string(ctl_manifest_get(&build->manifest, "source"), name,
+                             fallback);
 }
 
 /* By the lock file of the project, exactly. */
@@ -289,7 +292,7 @@ static bool install_source(apr_array_header_t *argv, const ctl_build_t *build,
     const char *root = source_text(build, "root", ".");
     const char *package = source_text(build, "package", NULL);
 
-    if (ctl_manifest_get(build, "source") == NULL) {
+    if (ctl_manifest_get(&build->manifest, "source") == NULL) {
         return true;
     }
     if (strcmp(source_text(build, "kind", ""), "uv") != 0 || root[0] == '-'
@@ -297,7 +300,8 @@ static bool install_source(apr_array_header_t *argv, const ctl_build_t *build,
         return refuse_source(
             "uv as source.kind, a folder as source.root and "
             "a name as source.package",
-            agent_json_print(ctl_manifest_get(build, "source"), build->pool));
+            agent_json_print(ctl_manifest_get(&build->manifest, "source"),
+                             build->pool));
     }
     if (with_uv && has_file(root, "uv.lock", build->pool)) {
         return synchronize(build, root, package);
@@ -331,7 +335,7 @@ static bool install(const ctl_build_t *build, bool with_uv)
         return false;
     }
     if (argv->nelts == fixed) {
-        if (ctl_manifest_get(build, "source") == NULL) {
+        if (ctl_manifest_get(&build->manifest, "source") == NULL) {
             ctl_warn("langgraph.json names no dependencies that could be "
                      "installed");
         }
@@ -363,8 +367,8 @@ static void compile(const ctl_build_t *build)
  * configured, which uv does not read. */
 static bool choose_installer(bool *with_uv, const ctl_build_t *build)
 {
-    const char *named = ctl_manifest_text(build, "pip_installer");
-    const char *config = ctl_manifest_text(build, "pip_config_file");
+    const char *named = ctl_manifest_text(&build->manifest, "pip_installer");
+    const char *config = ctl_manifest_text(&build->manifest, "pip_config_file");
     bool has_uv = ctl_command_find("uv", build->pool) != NULL;
     bool is_uv = named != NULL && strcmp(named, "uv") == 0;
     bool is_pip = named != NULL && strcmp(named, "pip") == 0;

@@ -65,7 +65,9 @@ static const char *find_importing(const ctl_build_t *build, const char *text)
     }
     name = agent_json_string(message, "graph_id", NULL);
     return name != NULL
-            && agent_json_get(ctl_manifest_get(build, "graphs"), name) != NULL
+            && agent_json_get(ctl_manifest_get(&build->manifest, "graphs"),
+                              name)
+                != NULL
         ? name
         : NULL;
 }
@@ -73,7 +75,7 @@ static const char *find_importing(const ctl_build_t *build, const char *text)
 /* The application writes the report, and may name other graphs. */
 static const char *find_path(const ctl_build_t *build, const char *name)
 {
-    json_object *graphs = ctl_manifest_get(build, "graphs");
+    json_object *graphs = ctl_manifest_get(&build->manifest, "graphs");
     json_object *graph = agent_json_get(graphs, name);
 
     if (graph == NULL) {
@@ -176,7 +178,7 @@ static bool print_graph(const ctl_build_t *build, const char *name,
     ctl_print("graph %s (%s)%s%s", name, find_path(build, name),
               description != NULL ? ": " : "",
               description != NULL ? description : "");
-    if (build->prints_schemas) {
+    if (build->options.prints_schemas) {
         print_schemas(agent_json_get(report, "schemas"), build->pool);
     }
     else {
@@ -188,7 +190,7 @@ static bool print_graph(const ctl_build_t *build, const char *name,
 static const char *get_runner(const ctl_build_t *build)
 {
     return apr_pstrcat(
-        build->pool, build->runners,
+        build->pool, build->options.runners,
         build->application.is_node ? "/node/main.mjs" : "/python", NULL);
 }
 
@@ -216,8 +218,8 @@ bool ctl_report_graphs(const ctl_build_t *build)
     int status;
 
     ctl_step("Importing the graphs");
-    ctl_command_limit_memory(build->memory);
-    status = ctl_command_read(&text, argv, build->timeout_sec, false,
+    ctl_command_limit_memory(build->options.memory);
+    status = ctl_command_read(&text, argv, build->options.timeout_sec, false,
                               build->pool);
     importing = find_importing(build, text);
     graphs = status >= 0 ? parse_report(text, build->pool) : NULL;
@@ -227,7 +229,7 @@ bool ctl_report_graphs(const ctl_build_t *build)
                       "most %d s and %" APR_INT64_T_FMT " MB, see --timeout "
                       "and --memory)",
                       importing, find_path(build, importing), status,
-                      build->timeout_sec, build->memory >> 20);
+                      build->options.timeout_sec, build->options.memory >> 20);
         }
         else {
             ctl_error("the runner reported no graphs (status %d)", status);

@@ -39,21 +39,24 @@ const char *ctl_user_name(uid_t id, apr_pool_t *pool)
 static const struct passwd *find_user(const ctl_build_t *build,
                                       const struct stat *info)
 {
-    const struct passwd *user = build->user != NULL ? getpwnam(build->user)
-                                                    : getpwuid(info->st_uid);
+    const struct passwd *user = build->options.user != NULL
+        ? getpwnam(build->options.user)
+        : getpwuid(info->st_uid);
 
     if (user == NULL) {
-        ctl_error(build->user != NULL ? "there is no user %s: create it "
-                                        "(useradd --system)"
-                                      : "the owner of %s has no name",
-                  build->user != NULL ? build->user
-                                      : build->application.directory);
+        ctl_error(build->options.user != NULL
+                      ? "there is no user %s: create it "
+                        "(useradd --system)"
+                      : "the owner of %s has no name",
+                  build->options.user != NULL ? build->options.user
+                                              : build->application.directory);
     }
     else if (user->pw_uid == 0) {
         ctl_error("%s%snothing is installed as root: give --user NAME, the "
                   "user of its runners (AgentRunnerUser)",
-                  build->user != NULL ? "" : build->application.directory,
-                  build->user != NULL ? "" : " belongs to root, and ");
+                  build->options.user != NULL ? ""
+                                              : build->application.directory,
+                  build->options.user != NULL ? "" : " belongs to root, and ");
         return NULL;
     }
     return user;
@@ -72,7 +75,7 @@ static bool is_of_root(const struct stat *info)
 
 /* Returns true if only root or the user can rename or replace entries of the
  * directory that belong to these two. */
-static bool is_kept_by(int directory, uid_t user)
+static bool is_controlled_by(int directory, uid_t user)
 {
     struct stat info;
 
@@ -81,8 +84,8 @@ static bool is_kept_by(int directory, uid_t user)
         && (is_private(&info) || (info.st_mode & S_ISVTX) != 0);
 }
 
-/* Returns a descriptor of the directory if every directory above it is kept by
- * root or the user, and no link is on the way; else -1. */
+/* Returns a descriptor of the directory if every directory above it is
+ * controlled by root or the user, and no link is on the way; else -1. */
 static int walk(const char *path, uid_t user, apr_pool_t *pool)
 {
     int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -90,7 +93,7 @@ static int walk(const char *path, uid_t user, apr_pool_t *pool)
     const char *name = apr_strtok(apr_pstrdup(pool, path), "/", &state);
 
     for (; name != NULL && fd >= 0; name = apr_strtok(NULL, "/", &state)) {
-        int next = is_kept_by(fd, user)
+        int next = is_controlled_by(fd, user)
             ? openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             : -1;
 
@@ -105,7 +108,7 @@ static int walk(const char *path, uid_t user, apr_pool_t *pool)
 static bool is_chosen_by_owner(const ctl_build_t *build,
                                const struct stat *info)
 {
-    int fd = walk(build->argument, info->st_uid, build->pool);
+    int fd = walk(build->options.argument, info->st_uid, build->pool);
     struct stat walked;
     bool same;
 
@@ -194,7 +197,7 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
                            int folder, const struct passwd *user)
 {
     if (info->st_uid == user->pw_uid) {
-        return build->user != NULL || check_owner(build, info, user);
+        return build->options.user != NULL || check_owner(build, info, user);
     }
     if (!is_of_root(info)) {
         refuse_owner(build, info, user);
@@ -225,9 +228,9 @@ static bool has_prefix(const char *variable, const char *const *prefixes)
     return false;
 }
 
-/* Whether a variable is kept: where packages are, proxies and certificates, but
- * no credentials for publishing. */
-static bool is_kept(const char *variable)
+/* Whether the build inherits a variable: where packages are, proxies and
+ * certificates, but no credentials for publishing. */
+static bool is_inherited(const char *variable)
 {
     static const char *const publishing[] = {"UV_PUBLISH_", NULL};
     static const char *const prefixes[] = {"http_proxy=",
@@ -288,7 +291,7 @@ static void set_environment(const ctl_build_t *build, const struct passwd *user,
                                   "/" AGENT_APPLICATION_FOLDER, NULL);
 
     for (char **variable = environ; *variable != NULL; variable++) {
-        if (is_kept(*variable)
+        if (is_inherited(*variable)
             && !(was_root && strncmp(*variable, "PATH=", 5) == 0)) {
             APR_ARRAY_PUSH(kept, const char *) = apr_pstrdup(build->pool,
                                                              *variable);
@@ -338,7 +341,7 @@ static const struct passwd *choose(const ctl_build_t *build,
 {
     const struct passwd *user;
 
-    if (geteuid() == 0 || build->user != NULL) {
+    if (geteuid() == 0 || build->options.user != NULL) {
         return find_user(build, info);
     }
     user = getpwuid(geteuid());

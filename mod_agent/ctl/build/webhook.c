@@ -11,7 +11,6 @@
 #include "../../core/header.h"
 #include "../../core/json.h"
 #include "../../core/origin.h"
-#include "manifest.h"
 #include "../output.h"
 #include "word.h"
 
@@ -22,26 +21,26 @@
 /* Of one application: each is a line. */
 #define HEADERS_MAX 64
 
-static void print_ports(const ctl_build_t *build)
+static void print_ports(const ctl_lines_t *lines)
 {
     static const char path[] = "webhooks.url.allowed_ports";
-    json_object *value = ctl_manifest_get(build, path);
+    json_object *value = ctl_manifest_get(lines->manifest, path);
     const char *ports = value != NULL
-        ? ctl_word_join(build, value, path, "AgentWebhookPorts", " ")
+        ? ctl_word_join(value, path, "AgentWebhookPorts", " ", lines->pool)
         : NULL;
 
     if (ports != NULL && *ports != '\0') {
-        ctl_directive(build->lines, "AgentWebhookPorts %s", ports);
+        ctl_directive(lines->record, "AgentWebhookPorts %s", ports);
     }
 }
 
 /* Returns the arguments of a domain, which the library admits on all ports and
  * AgentWebhookOrigin on one; "" after a warning, or where the line would be
  * too long. */
-static const char *print_origin(const ctl_build_t *build, json_object *text,
+static const char *print_origin(const ctl_lines_t *lines, json_object *text,
                                 bool is_https, size_t length)
 {
-    const char *domain = apr_pstrcat(build->pool, "https://",
+    const char *domain = apr_pstrcat(lines->pool, "https://",
                                      json_object_get_string(text), ":*", NULL);
     agent_origin_pattern_t pattern;
 
@@ -49,26 +48,26 @@ static const char *print_origin(const ctl_build_t *build, json_object *text,
         || length + 2 * strlen(domain) > LINE_BYTES_MAX) {
         ctl_warn("langgraph.json: one of " DOMAINS " is left out, expected at "
                  "most %d bytes of names of hosts, *. before some, got %s",
-                 LINE_BYTES_MAX, agent_json_print(text, build->pool));
+                 LINE_BYTES_MAX, agent_json_print(text, lines->pool));
         return "";
     }
     return is_https
-        ? apr_pstrcat(build->pool, " ", domain, NULL)
-        : apr_pstrcat(build->pool, " ", domain, " http", domain + 5, NULL);
+        ? apr_pstrcat(lines->pool, " ", domain, NULL)
+        : apr_pstrcat(lines->pool, " ", domain, " http", domain + 5, NULL);
 }
 
-static void print_webhook_origins(const ctl_build_t *build)
+static void print_webhook_origins(const ctl_lines_t *lines)
 {
     bool is_https = json_object_get_boolean(
-        ctl_manifest_get(build, "webhooks.url.require_https"));
-    json_object *list = ctl_manifest_get(build, DOMAINS);
+        ctl_manifest_get(lines->manifest, "webhooks.url.require_https"));
+    json_object *list = ctl_manifest_get(lines->manifest, DOMAINS);
     size_t count = list != NULL ? json_object_array_length(list) : 0;
     const char *origins = "";
 
     /* Bounded: a file of 256 KB, and a line of LINE_BYTES_MAX. */
     for (size_t i = 0; i < count; i++) {
-        origins = apr_pstrcat(build->pool, origins,
-                              print_origin(build,
+        origins = apr_pstrcat(lines->pool, origins,
+                              print_origin(lines,
                                            json_object_array_get_idx(list, i),
                                            is_https, strlen(origins)),
                               NULL);
@@ -77,11 +76,11 @@ static void print_webhook_origins(const ctl_build_t *build)
         origins = " https";
     }
     if (*origins != '\0') {
-        ctl_directive(build->lines, "AgentWebhookOrigin%s", origins);
+        ctl_directive(lines->record, "AgentWebhookOrigin%s", origins);
     }
     else if (count > 0) {
         /* Without the line all would be admitted. */
-        ctl_directive(build->lines, "AgentWebhooks Off");
+        ctl_directive(lines->record, "AgentWebhooks Off");
     }
 }
 
@@ -147,11 +146,12 @@ static const char *convert_value(bool *has_variable, const char *text,
     return is_plain(text) ? apr_pstrcat(pool, line, text, NULL) : NULL;
 }
 
-/* Returns the line, in the build's pool; NULL: it cannot be one. */
-static const char *make_line(const ctl_build_t *build, bool *has_variable,
+/* Returns the line, in the pool of lines; NULL: it cannot be one. */
+static const char *make_line(const ctl_lines_t *lines, bool *has_variable,
                              const char *name, json_object *value)
 {
-    json_object *member = ctl_manifest_get(build, "webhooks.env_prefix");
+    json_object *member = ctl_manifest_get(lines->manifest,
+                                           "webhooks.env_prefix");
     const char *prefix = member != NULL ? json_object_get_string(member)
                                         : "LG_WEBHOOK_";
     const char *text = json_object_is_type(value, json_type_string)
@@ -162,9 +162,9 @@ static const char *make_line(const ctl_build_t *build, bool *has_variable,
         || measure_name(prefix) != strlen(prefix)) {
         return NULL;
     }
-    text = convert_value(has_variable, text, prefix, build->pool);
-    return text != NULL ? apr_psprintf(build->pool, "AgentWebhookHeader %s %s",
-                                       name, ctl_word_quote(text, build->pool))
+    text = convert_value(has_variable, text, prefix, lines->pool);
+    return text != NULL ? apr_psprintf(lines->pool, "AgentWebhookHeader %s %s",
+                                       name, ctl_word_quote(text, lines->pool))
                         : NULL;
 }
 
@@ -177,9 +177,9 @@ static bool is_credential(const char *name)
 }
 
 /* Any client may choose the receiver of a secret. */
-static void warn_of_receivers(const ctl_build_t *build)
+static void warn_of_receivers(const ctl_lines_t *lines)
 {
-    json_object *list = ctl_manifest_get(build, DOMAINS);
+    json_object *list = ctl_manifest_get(lines->manifest, DOMAINS);
 
     if (list == NULL || json_object_array_length(list) == 0) {
         ctl_warn("langgraph.json: " HEADERS " has what seems to be a secret, "
@@ -189,9 +189,9 @@ static void warn_of_receivers(const ctl_build_t *build)
 }
 
 /* The values of the variables, which may be secrets, are not printed. */
-static void print_headers(const ctl_build_t *build)
+static void print_headers(const ctl_lines_t *lines)
 {
-    json_object *headers = ctl_manifest_get(build, HEADERS);
+    json_object *headers = ctl_manifest_get(lines->manifest, HEADERS);
     bool has_variable = false;
     bool has_secret = false;
     int count = 0;
@@ -202,11 +202,11 @@ static void print_headers(const ctl_build_t *build)
     json_object_object_foreach(headers, name, value)
     {
         const char *line = ++count <= HEADERS_MAX
-            ? make_line(build, &has_variable, name, value)
+            ? make_line(lines, &has_variable, name, value)
             : NULL;
 
         if (line != NULL) {
-            ctl_directive(build->lines, "%s", line);
+            ctl_directive(lines->record, "%s", line);
             has_secret = has_secret || is_credential(name);
         }
         else if (count <= HEADERS_MAX) {
@@ -214,7 +214,7 @@ static void print_headers(const ctl_build_t *build)
                      "a header that deliveries do not have, and a text whose "
                      "only variables are ${{ env.NAME }} with webhooks."
                      "env_prefix",
-                     agent_json_quote(name, build->pool));
+                     agent_json_quote(name, lines->pool));
         }
     }
     if (count > HEADERS_MAX) {
@@ -224,18 +224,18 @@ static void print_headers(const ctl_build_t *build)
     }
     if (has_variable) {
         ctl_directive(
-            build->lines,
+            lines->record,
             "# Set %%{osenv:...} in httpd's environment (Debian: envvars), "
             "not in the application's env.");
     }
     if (has_variable || has_secret) {
-        warn_of_receivers(build);
+        warn_of_receivers(lines);
     }
 }
 
-void ctl_webhook_print(const ctl_build_t *build)
+void ctl_webhook_print(const ctl_lines_t *lines)
 {
-    print_ports(build);
-    print_webhook_origins(build);
-    print_headers(build);
+    print_ports(lines);
+    print_webhook_origins(lines);
+    print_headers(lines);
 }

@@ -3,10 +3,10 @@
 #ifndef AGENT_CTL_WEBHOOK_H
 #define AGENT_CTL_WEBHOOK_H
 
-#include "build.h"
+#include "lines.h"
 
 /* Prints the lines for webhooks, and warnings about settings that httpd.conf
  * cannot have. */
-void ctl_webhook_print(const ctl_build_t *build);
+void ctl_webhook_print(const ctl_lines_t *lines);
 
 #endif

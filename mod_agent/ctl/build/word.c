@@ -28,9 +28,9 @@ bool ctl_word_is(json_object *value)
     return true;
 }
 
-const char *ctl_word_join(const ctl_build_t *build, json_object *value,
-                          const char *path, const char *directive,
-                          const char *separator)
+const char *ctl_word_join(json_object *value, const char *path,
+                          const char *directive, const char *separator,
+                          apr_pool_t *pool)
 {
     bool is_list = json_object_is_type(value, json_type_array);
     size_t count = is_list ? json_object_array_length(value) : 1;
@@ -44,11 +44,11 @@ const char *ctl_word_join(const ctl_build_t *build, json_object *value,
             ctl_warn(
                 "langgraph.json: %s is left out: %s cannot be an argument of "
                 "%s",
-                path, agent_json_print(word, build->pool), directive);
+                path, agent_json_print(word, pool), directive);
             return NULL;
         }
         /* Bounded: a file of 256 KB, and lists of few words. */
-        line = apr_pstrcat(build->pool, line, i > 0 ? separator : "",
+        line = apr_pstrcat(pool, line, i > 0 ? separator : "",
                            json_object_get_string(word), NULL);
         if (strlen(line) > JOINED_MAX) {
             ctl_warn("langgraph.json: %s is left out: it is too long", path);

@@ -5,20 +5,21 @@
 
 #include <stdbool.h>
 
-#include "build.h"
+#include <apr_pools.h>
+#include <json-c/json.h>
 
 /* Whether a value is one word in httpd.conf. */
 bool ctl_word_is(json_object *value);
 
 /*
  * Returns the words of a list, or the one word that value is, with separator
- * between them, in the build's pool. NULL, after a warning that names the
+ * between them, in pool. NULL, after a warning that names the
  * member path and the directive, if one is not a word, or if they are too long
  * for a line.
  */
-const char *ctl_word_join(const ctl_build_t *build, json_object *value,
-                          const char *path, const char *directive,
-                          const char *separator);
+const char *ctl_word_join(json_object *value, const char *path,
+                          const char *directive, const char *separator,
+                          apr_pool_t *pool);
 
 /* Whether a list has the text. */
 bool ctl_word_has(json_object *list, const char *text);
