@@ -5,14 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "../core/quantity.h"
 #include "../core/uuid.h"
-
-/* Digits of a duration, and of one in days: no overflow in microseconds. */
-#define DURATION_DIGITS 9
-#define DAYS_DIGITS     6
 
 agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd)
 {
@@ -58,108 +54,32 @@ const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
     return NULL;
 }
 
-/* The bytes of a unit: none, or K, M or G in either case; 0 for anything else.
- */
-static apr_int64_t read_unit(const char *unit)
-{
-    static const char units[] = "kmg";
-    apr_int64_t bytes = 1;
-
-    if (*unit == '\0') {
-        return 1;
-    }
-    for (const char *known = units; *known != '\0' && unit[1] == '\0';
-         known++) {
-        bytes *= 1024;
-        if (apr_tolower(*unit) == *known) {
-            return bytes;
-        }
-    }
-    return 0;
-}
-
 const char *agent_value_size(apr_int64_t *out, cmd_parms *cmd, const char *arg,
                              const agent_size_range_t *range)
 {
-    char *end;
-    apr_int64_t value = apr_strtoi64(arg, &end, 10);
-    apr_int64_t unit = read_unit(end);
+    apr_int64_t bytes;
 
-    if (end == arg || unit == 0 || value < 0 || value > range->high / unit
-        || (value * unit < range->low && (value > 0 || !range->allows_zero))) {
+    if (!agent_quantity_read_size(&bytes, arg) || bytes > range->high
+        || (bytes < range->low && (bytes > 0 || !range->allows_zero))) {
         return apr_psprintf(cmd->pool,
                             "%s: expected bytes from %s to %s, a number with "
                             "K, M or G, or without a unit%s, got '%s'",
                             cmd->cmd->name, range->low_text, range->high_text,
                             range->allows_zero ? ", or 0" : "", arg);
     }
-    *out = value * unit;
+    *out = bytes;
     return NULL;
-}
-
-static bool is_duration_unit(const char *unit)
-{
-    static const char *const units[] = {"ms", "s", "min", "h", "d"};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(unit, units[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ap_timeout_parameter_parse() ignores text after the unit and knows no days.
- * False: arg is not a duration. */
-static bool parse_duration(apr_interval_time_t *out, const char *arg,
-                           const char *unit, apr_pool_t *pool)
-{
-    size_t digits = strspn(arg, "0123456789");
-
-    if (arg[digits] != '\0') {
-        unit = arg + digits;
-    }
-    if (digits == 0 || digits > DURATION_DIGITS || !is_duration_unit(unit)) {
-        return false;
-    }
-    if (*unit == 'd') {
-        if (digits > DAYS_DIGITS) {
-            return false;
-        }
-        arg = apr_psprintf(pool, "%" APR_INT64_T_FMT "h", apr_atoi64(arg) * 24);
-    }
-    return ap_timeout_parameter_parse(arg, out, unit) == APR_SUCCESS;
-}
-
-/* In the largest unit of which it is a whole number. */
-static const char *print_duration(apr_interval_time_t value, apr_pool_t *pool)
-{
-    static const struct {
-        const char *name;
-        apr_interval_time_t length;
-    } units[] = {{"d", APR_INT64_C(86400) * APR_USEC_PER_SEC},
-                 {"h", APR_INT64_C(3600) * APR_USEC_PER_SEC},
-                 {"min", APR_INT64_C(60) * APR_USEC_PER_SEC},
-                 {"s", APR_USEC_PER_SEC},
-                 {"ms", 1000}};
-    size_t i = 0;
-
-    while (units[i].length > 1000 && value % units[i].length != 0) {
-        i++;
-    }
-    return value == 0 ? "0"
-                      : apr_psprintf(pool, "%" APR_INT64_T_FMT "%s",
-                                     value / units[i].length, units[i].name);
 }
 
 static const char *print_range(const agent_duration_range_t *range,
                                apr_interval_time_t unit, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "from %s to %s%s%s",
-                        print_duration(range->low * unit, pool),
-                        print_duration(range->high * unit, pool),
-                        range->is_whole ? " in steps of " : "",
-                        range->is_whole ? print_duration(unit, pool) : "");
+    return apr_psprintf(
+        pool, "from %s to %s%s%s",
+        agent_quantity_print_duration(range->low * unit, pool),
+        agent_quantity_print_duration(range->high * unit, pool),
+        range->is_whole ? " in steps of " : "",
+        range->is_whole ? agent_quantity_print_duration(unit, pool) : "");
 }
 
 const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
@@ -173,8 +93,8 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
         *out = 0;
         return NULL;
     }
-    if (!parse_duration(&unit, "1", range->unit, cmd->temp_pool)
-        || !parse_duration(&value, arg, range->unit, cmd->temp_pool)
+    if (!agent_quantity_read_duration(&unit, "1", range->unit)
+        || !agent_quantity_read_duration(&value, arg, range->unit)
         || value < range->low * unit || value > range->high * unit
         || (range->is_whole && value % unit != 0)) {
         return apr_psprintf(

@@ -12,7 +12,7 @@ _agentctl() {
     --user) [ "${words[0]}" != build ] || mapfile -t COMPREPLY < <(compgen -u -- "$current") ;;
     --python | --node) mapfile -t COMPREPLY < <(compgen -c -- "$current") ;;
     --runners) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    --account | --confirm | --memory | --timeout | --log-days | --backup-days | --name | --deployment | --expires | --overlap | --database) ;;
+    --account | --confirm | --memory | --timeout | --log-retention | --backup-retention | --name | --deployment | --expires | --overlap | --database) ;;
     *) _agentctl_words ;;
     esac
 }

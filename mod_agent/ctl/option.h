@@ -14,13 +14,13 @@
 /* Where the text of an option with a value is kept. */
 typedef enum ctl_text_t {
     CTL_ACCOUNT,
-    CTL_BACKUP_DAYS,
+    CTL_BACKUP_RETENTION,
     CTL_CONFIRM,
     CTL_DATABASE,
     CTL_DEPLOYMENT,
     CTL_EXPIRES,
     CTL_KIND,
-    CTL_LOG_DAYS,
+    CTL_LOG_RETENTION,
     CTL_MEMORY,
     CTL_NAME,
     CTL_NODE,

@@ -96,7 +96,7 @@ for my $case (
 ) {
     my ($title, $graph, $expected) = @{$case};
     my $got = build_python(application({}, hangs => 1, report => encode_json({ type => 'x' }) . "\n"
-        . qq({"type":"importing","graph_id":"g"}\n{"type":"importing","graph_id":@{[ $graph ? qq("$graph") : 'null' ]}}\n)), '--timeout', 1);
+        . qq({"type":"importing","graph_id":"g"}\n{"type":"importing","graph_id":@{[ $graph ? qq("$graph") : 'null' ]}}\n)), '--timeout', '1s');
     is $got->{status}, 1, "build: an import that does not end, and $title: the build fails";
     like $got->{output}, $expected, "build: an import that does not end, and $title: the message says so";
     like $got->{output}, qr/took too long/, "build: an import that does not end, and $title: the cause is named";
@@ -112,7 +112,7 @@ SKIP: {
         is slurp("$folder/memory"), "$kb\n", "build: the import may have $kb KB of memory";
     }
 }
-for my $option (qw(--memory=1T --memory=63M --memory=64 --memory=1025G --memory=1Gx --memory= --timeout=0 --timeout=86401 --timeout=1s --timeout=)) {
+for my $option (qw(--memory=1T --memory=63M --memory=64 --memory=1025G --memory=1Gx --memory= --timeout=0s --timeout=86401s --timeout=25h --timeout=300 --timeout=500ms --timeout=)) {
     my $got = build_python(application({}), split /=/, $option, 2);
     is $got->{status}, 2, "build: $option is refused";
     like $got->{output}, qr/^agentctl: --\w+: expected .*, got '.*'$/m, "build: $option: the message says what was expected";

@@ -116,10 +116,10 @@ refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control cha
 my $gone = output_of('account', 'create', 'Gone');
 refused(2, qr/once more \(--confirm \Q$gone\E\)/, 'account delete: without the id once more', 'account', 'delete', $gone);
 refused(2, qr/once more/, 'account delete: with another id', 'account', 'delete', $gone, '--confirm', $shop);
-refused(2, qr/--backup-days: expected a number of days, got x/, 'account delete: days', 'account', 'delete', $gone, '--confirm', $gone, '--backup-days', 'x');
+refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 99999d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 100000d);
 refused(1, qr/\(account_not_found\)/, 'account delete: an unknown account', 'account', 'delete', $NIL, '--confirm', $NIL);
 is sql("select count(*) from agent.account_deletions"), 0, 'account delete: nothing was deleted by those';
-my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-days', '14', '--backup-days', '35');
+my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-retention', '14d', '--backup-retention', '840h');
 like $deletion, qr/\A[0-9a-f-]{36}\z/, 'account delete: it prints the id of the deletion';
 is output_of('account', 'delete', $gone, '--confirm', $gone), $deletion, 'account delete: a second one is the first one';
 is_deeply [ map { @{$_}{qw(account_id status backups_expire_at)} } records('account', 'deletions') ], [ $gone, 'deleting', undef ],
@@ -165,8 +165,8 @@ my %bad = (
     'quotes in scopes'       => [ 1, qr/\(invalid_value\)/, '--account', $account, '--name', 'x', '--scopes', 'run","read' ],
     'an unknown account'     => [ 1, qr/\(account_not_found\)/, '--account', $NIL, '--name', 'x' ],
     'a closed account'       => [ 1, qr/\(account_closed\)/, '--account', $shop, '--name', 'x' ],
-    (map { ("--expires $_" => [ 2, qr/--expires: expected a number from 1 with s, min, h or d/, '--account', $account, '--name', 'x', '--expires', $_ ]) }
-        '', '90', 'd', '0d', '00s', '-1d', '1.5h', '3651d', '99999999999999999999d', "1d\n", '1 d'),
+    (map { ("--expires $_" => [ 2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, '--account', $account, '--name', 'x', '--expires', $_ ]) }
+        '', '90', 'd', '0d', '00s', '-1d', '1.5h', '1500ms', '3651d', '99999999999999999999d', "1d\n", '1 d'),
 );
 for my $title (sort keys %bad) {
     my ($status, $pattern, @words) = @{ $bad{$title} };
@@ -210,7 +210,7 @@ my $next = output_of('key', 'rotate', $personal->{key_id}, '--overlap', '2h');
 like $next, qr/\Aag1_local_pt_/, 'key rotate: it prints a key of the same kind';
 ok sql("select expires_at between now() + interval '119 min' and now() + interval '121 min' from agent.api_keys where key_id = '$personal->{key_id}'") eq 't',
     'key rotate: the old key has the overlap';
-refused(2, qr/--overlap: expected a number from 0 with s, min, h or d/, 'key rotate: no time', 'key', 'rotate', $next, '--overlap', '-1s');
+refused(2, qr/--overlap: expected a duration from 0s to 3650d, a number with s, min, h or d, got '-1s'/, 'key rotate: no time', 'key', 'rotate', $next, '--overlap', '-1s');
 my ($last) = records('key', 'rotate', $next, '--overlap', '0s');
 is $last->{user_id}, 'ann', 'key rotate: the new key is of the same user';
 is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$last->{key_id}'"), sha256_hex(($last->{key} =~ $KEY)[1]), 'key rotate: its secret is the one that is printed';
@@ -230,7 +230,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     is_deeply [ sort keys %{$record} ], [qw(account_id created_at created_by expires_at invitation invitation_id region revoked_at revoked_by used_at)],
         'invite --json: it prints the record';
     isnt $record->{invitation}, $text, 'invite: each is another one';
-    refused(2, qr/--expires: expected a number from 1 with s, min, h or d/, "invite: --expires $_", 'invite', '--expires', $_) for qw(soon 0d 0s);
+    refused(2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, "invite: --expires $_", 'invite', '--expires', $_) for qw(soon 0d 0s);
 
     my $id = sub { return sql("select invitation_id from agent.invitations where digest = decode('@{[ sha256_hex($_[0]) ]}', 'hex')") };
     my $first = $id->($text);

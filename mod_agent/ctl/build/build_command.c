@@ -21,9 +21,17 @@
 #include <apr_strings.h>
 
 #include "../../core/json.h"
+#include "../../core/quantity.h"
 #include "build.h"
 #include "command.h"
+#include "../duration.h"
 #include "../output.h"
+
+/* The limits of AgentRunnerMemory. */
+#define MEMORY_LEAST    (APR_INT64_C(64) << 20)
+#define MEMORY_MOST     (APR_INT64_C(1) << 40)
+#define MEMORY_DEFAULT  (APR_INT64_C(1) << 30)
+#define TIMEOUT_DEFAULT "5min"
 
 const ctl_option_t ctl_build_options[] = {
     {"user", "NAME", CTL_USER,
@@ -41,9 +49,9 @@ const ctl_option_t ctl_build_options[] = {
     {"memory", "SIZE", CTL_MEMORY,
      "memory of the import of the graphs, as\n"
      "AgentRunnerMemory: 0, or 64M to 1024G (default: 1G)"},
-    {"timeout", "SECONDS", CTL_TIMEOUT,
-     "time for the import of the graphs, 1 to 86400\n"
-     "(default: 300)"},
+    {"timeout", "DURATION", CTL_TIMEOUT,
+     "time for the import of the graphs, 1s to 1d\n"
+     "(default: " TIMEOUT_DEFAULT ")"},
     {"ignore-auth", NULL, CTL_IGNORE_AUTH,
      "build although langgraph.json has `auth`, which has no\n"
      "effect: httpd decides who may send requests"},
@@ -210,59 +218,28 @@ static const char *keep_links(const char *argument, apr_pool_t *pool)
     return path;
 }
 
-/* Sets *number to that of the text, and *end to what follows its digits.
- * Returns false if it has none, or more than 9. */
-static bool read_number(apr_int64_t *number, const char **end, const char *text)
+/* Both set the value of an option; text: NULL if it was not given. They return
+ * an exit status, after printing why. */
+
+static int read_memory(apr_int64_t *bytes, const char *text)
 {
-    size_t digits = strspn(text, "0123456789");
-
-    *number = apr_atoi64(text);
-    *end = text + digits;
-    return digits > 0 && digits <= 9;
-}
-
-/* Both print what is wrong with the option. */
-
-static bool read_memory(ctl_build_options_t *options, const char *text)
-{
-    static const char units[] = "MG";
-    const char *unit;
-
-    options->memory = (apr_int64_t)1 << 30;
-    if (text == NULL) {
-        return true;
-    }
-    if (read_number(&options->memory, &unit, text)) {
-        const char *found = *unit != '\0' ? strchr(units, *unit) : NULL;
-
-        if (options->memory == 0 && *unit == '\0') {
-            return true;
-        }
-        if (found != NULL && unit[1] == '\0') {
-            options->memory <<= 20 + 10 * (found - units);
-            if (options->memory >= (apr_int64_t)64 << 20
-                && options->memory <= (apr_int64_t)1 << 40) {
-                return true;
-            }
-        }
+    *bytes = MEMORY_DEFAULT;
+    if (text == NULL
+        || (agent_quantity_read_size(bytes, text)
+            && (*bytes == 0
+                || (*bytes >= MEMORY_LEAST && *bytes <= MEMORY_MOST)))) {
+        return CTL_DONE;
     }
     ctl_error("--memory: expected 0, or 64M to 1024G, got '%s'", text);
-    return false;
+    return CTL_USAGE;
 }
 
-static bool read_timeout(ctl_build_options_t *options, const char *text)
+static int read_timeout(apr_int64_t *seconds, const char *text)
 {
-    apr_int64_t number = 300;
-    const char *end = "";
+    static const ctl_duration_range_t range = {"1s", "1d", "s"};
 
-    if (text == NULL
-        || (read_number(&number, &end, text) && *end == '\0' && number > 0
-            && number <= 86400)) {
-        options->timeout_sec = (int)number;
-        return true;
-    }
-    ctl_error("--timeout: expected seconds, 1 to 86400, got '%s'", text);
-    return false;
+    return ctl_duration_read(seconds, "timeout",
+                             text != NULL ? text : TIMEOUT_DEFAULT, &range);
 }
 
 int ctl_build_command_run(const ctl_arguments_t *arguments)
@@ -272,6 +249,7 @@ int ctl_build_command_run(const ctl_arguments_t *arguments)
     char *directory = realpath(arguments->operand, NULL);
     ctl_build_t build = {.pool = pool};
     ctl_build_options_t *options = &build.options;
+    apr_int64_t timeout_sec;
 
     if (directory == NULL) {
         ctl_error("%s: %s", arguments->operand, strerror(errno));
@@ -279,14 +257,15 @@ int ctl_build_command_run(const ctl_arguments_t *arguments)
     }
     build.application.directory = apr_pstrdup(pool, directory);
     free(directory);
-    if (!read_memory(options, text[CTL_MEMORY])
-        || !read_timeout(options, text[CTL_TIMEOUT])) {
+    if (read_memory(&options->memory, text[CTL_MEMORY]) != CTL_DONE
+        || read_timeout(&timeout_sec, text[CTL_TIMEOUT]) != CTL_DONE) {
         return CTL_USAGE;
     }
     if (arguments->flag[CTL_JSON]) {
         build.lines = agent_json_own(json_object_new_array(), pool);
         ctl_output_divert();
     }
+    options->timeout_sec = (int)timeout_sec;
     options->user = text[CTL_USER];
     options->prints_schemas = arguments->flag[CTL_SCHEMAS];
     options->argument = keep_links(arguments->operand, pool);

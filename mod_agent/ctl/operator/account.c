@@ -8,6 +8,7 @@
 
 #include "../../core/uuid.h"
 #include "database.h"
+#include "../duration.h"
 #include "../output.h"
 #include "record.h"
 
@@ -16,8 +17,10 @@ const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,
 
 const ctl_option_t ctl_account_delete_options[] = {
     {"confirm", "ACCOUNT", CTL_CONFIRM, "the same id once more"},
-    {"log-days", "DAYS", CTL_LOG_DAYS, "for how long logs are kept"},
-    {"backup-days", "DAYS", CTL_BACKUP_DAYS, "for how long backups are kept"},
+    {"log-retention", "DURATION", CTL_LOG_RETENTION,
+     "for how long logs are kept: 14d"},
+    {"backup-retention", "DURATION", CTL_BACKUP_RETENTION,
+     "for how long backups are kept: 35d"},
     CTL_DATABASE_OPTIONS,
     {NULL, NULL, 0, NULL}};
 
@@ -98,37 +101,48 @@ int ctl_account_close(const ctl_arguments_t *arguments)
 
 /* ---- deletions ---- */
 
-static int check_days(const char *text, const char *option)
+/* Sets *days to the number of days that an option names, in pool; NULL stays
+ * NULL. */
+static int read_days(const char **days, const char *option, const char *text,
+                     apr_pool_t *pool)
 {
-    size_t length = text != NULL ? strlen(text) : 1;
+    static const ctl_duration_range_t range = {"0d", "99999d", "d"};
+    apr_int64_t number;
 
-    if (length >= 1 && length <= 5
-        && (text == NULL || strspn(text, "0123456789") == length)) {
+    *days = NULL;
+    if (text == NULL) {
         return CTL_DONE;
     }
-    ctl_error("%s: expected a number of days, got %s", option, text);
-    return CTL_USAGE;
+    if (ctl_duration_read(&number, option, text, &range) != CTL_DONE) {
+        return CTL_USAGE;
+    }
+    *days = apr_psprintf(pool, "%" APR_INT64_T_FMT, number);
+    return CTL_DONE;
 }
 
 /* The id is asked for twice: nothing brings an account back. */
-static int read_deletion(char *id, const ctl_arguments_t *arguments)
+static int read_deletion(char *id, const char **log_days,
+                         const char **backup_days,
+                         const ctl_arguments_t *arguments)
 {
     char confirmed[AGENT_UUID_SIZE];
-    const char *text = arguments->text[CTL_CONFIRM];
-    int status = ctl_account_read_id(id, arguments->operand);
+    const char *const *text = arguments->text;
 
-    if (status == CTL_DONE
-        && (text == NULL || !agent_uuid_parse(confirmed, text)
-            || strcmp(confirmed, id) != 0)) {
+    if (ctl_account_read_id(id, arguments->operand) != CTL_DONE) {
+        return CTL_USAGE;
+    }
+    if (text[CTL_CONFIRM] == NULL
+        || !agent_uuid_parse(confirmed, text[CTL_CONFIRM])
+        || strcmp(confirmed, id) != 0) {
         ctl_error("expected the same id once more (--confirm %s)", id);
         return CTL_USAGE;
     }
-    if (status == CTL_DONE) {
-        status = check_days(arguments->text[CTL_LOG_DAYS], "--log-days");
-    }
-    return status == CTL_DONE
-        ? check_days(arguments->text[CTL_BACKUP_DAYS], "--backup-days")
-        : status;
+    return read_days(log_days, "log-retention", text[CTL_LOG_RETENTION],
+                     arguments->pool)
+            == CTL_DONE
+        ? read_days(backup_days, "backup-retention", text[CTL_BACKUP_RETENTION],
+                    arguments->pool)
+        : CTL_USAGE;
 }
 
 /* Repeatable: a second deletion is the first one. */
@@ -142,11 +156,10 @@ int ctl_account_delete(const ctl_arguments_t *arguments)
 {
     char id[AGENT_UUID_SIZE];
     char deletion_id[AGENT_UUID_SIZE];
-    const char *params[] = {id, deletion_id, arguments->text[CTL_LOG_DAYS],
-                            arguments->text[CTL_BACKUP_DAYS]};
+    const char *params[] = {id, deletion_id, NULL, NULL};
     const char *body;
     json_object *record;
-    int status = read_deletion(id, arguments);
+    int status = read_deletion(id, &params[2], &params[3], arguments);
 
     agent_uuid_v7(deletion_id);
     if (status == CTL_DONE) {

@@ -8,7 +8,7 @@
 #include "../../core/new_key.h"
 #include "../../core/uuid.h"
 #include "database.h"
-#include "key.h"
+#include "interval.h"
 #include "operand.h"
 #include "../output.h"
 #include "record.h"
@@ -19,7 +19,7 @@ const ctl_option_t ctl_invitation_options[] = {CTL_DATABASE_OPTIONS,
                                                {NULL, NULL, 0, NULL}};
 
 const ctl_option_t ctl_invite_options[] = {
-    {"expires", "TIME", CTL_EXPIRES,
+    {"expires", "DURATION", CTL_EXPIRES,
      "its end, from now: 90d, 12h, 30min, 60s (default: " DEFAULT_EXPIRES ")"},
     CTL_DATABASE_OPTIONS,
     {NULL, NULL, 0, NULL}};
@@ -59,8 +59,8 @@ int ctl_invite(const ctl_arguments_t *arguments)
     const char *params[] = {id, digest, NULL};
     const char *body;
 
-    if (ctl_key_read_time(&params[2], "expires",
-                          expires != NULL ? expires : DEFAULT_EXPIRES, 1,
+    if (ctl_interval_read(&params[2], "expires",
+                          expires != NULL ? expires : DEFAULT_EXPIRES, "1s",
                           arguments->pool)
         != CTL_DONE) {
         return CTL_USAGE;

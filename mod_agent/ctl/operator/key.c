@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
 
@@ -19,14 +18,13 @@
 #include "../../db/query.h"
 #include "account.h"
 #include "database.h"
+#include "interval.h"
 #include "operand.h"
 #include "../output.h"
 #include "record.h"
 
 #define DEFAULT_SCOPES  "read,run"
 #define DEFAULT_OVERLAP "1d"
-/* Ten years. */
-#define MAX_SEC (3650 * APR_INT64_C(86400))
 
 const ctl_option_t ctl_key_options[] = {CTL_DATABASE_OPTIONS,
                                         {NULL, NULL, 0, NULL}};
@@ -47,49 +45,19 @@ const ctl_option_t ctl_key_create_options[] = {
      "the deployment that it is for (default: all of the\naccount)"},
     {"scopes", "LIST", CTL_SCOPES,
      "of read, run, deploy, admin (default: " DEFAULT_SCOPES ")"},
-    {"expires", "TIME", CTL_EXPIRES,
+    {"expires", "DURATION", CTL_EXPIRES,
      "its end, from now: 90d, 12h, 30min, 60s (default: never)"},
     CTL_DATABASE_OPTIONS,
     {NULL, NULL, 0, NULL}};
 
 const ctl_option_t ctl_key_rotate_options[] = {
-    {"overlap", "TIME", CTL_OVERLAP,
+    {"overlap", "DURATION", CTL_OVERLAP,
      "the old key is valid for that much longer: 12h, 0s\n"
      "(default: " DEFAULT_OVERLAP ")"},
     CTL_DATABASE_OPTIONS,
     {NULL, NULL, 0, NULL}};
 
 /* ---- arguments ---- */
-
-int ctl_key_read_time(const char **out, const char *option, const char *text,
-                      int least, apr_pool_t *pool)
-{
-    static const struct {
-        const char *unit;
-        int sec;
-    } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
-    apr_int64_t number;
-    char *end = NULL;
-
-    *out = NULL;
-    if (text == NULL) {
-        return CTL_DONE;
-    }
-    number = apr_isdigit(*text) ? apr_strtoi64(text, &end, 10) : -1;
-    /* Bounded: by the units; it ends with the text. */
-    for (apr_size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (end != NULL && number >= least && strcmp(end, units[i].unit) == 0
-            && number <= MAX_SEC / units[i].sec) {
-            *out = apr_psprintf(pool, "%" APR_INT64_T_FMT " s",
-                                number * units[i].sec);
-            return CTL_DONE;
-        }
-    }
-    ctl_error("--%s: expected a number from %d with s, min, h or d, 3650d at "
-              "most, got %s",
-              option, least, text);
-    return CTL_USAGE;
-}
 
 /* Sets *out to a literal of an array, in pool. PostgreSQL checks the words. */
 static const char *read_scopes(const char *text, apr_pool_t *pool)
@@ -230,7 +198,7 @@ int ctl_key_create(const ctl_arguments_t *arguments)
 
     if (check_kind(&kind, arguments) != CTL_DONE
         || ctl_account_read_id(account, text[CTL_ACCOUNT]) != CTL_DONE
-        || ctl_key_read_time(&lifetime, "expires", text[CTL_EXPIRES], 1,
+        || ctl_interval_read(&lifetime, "expires", text[CTL_EXPIRES], "1s",
                              arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;
@@ -268,8 +236,8 @@ int ctl_key_rotate(const ctl_arguments_t *arguments)
     agent_new_key_t new;
 
     if (read_key_id(&id, arguments) != CTL_DONE
-        || ctl_key_read_time(&interval, "overlap",
-                             overlap != NULL ? overlap : DEFAULT_OVERLAP, 0,
+        || ctl_interval_read(&interval, "overlap",
+                             overlap != NULL ? overlap : DEFAULT_OVERLAP, "0s",
                              arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;

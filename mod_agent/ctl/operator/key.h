@@ -18,10 +18,4 @@ int ctl_key_list(const ctl_arguments_t *arguments);
 int ctl_key_revoke(const ctl_arguments_t *arguments);
 int ctl_key_rotate(const ctl_arguments_t *arguments);
 
-/* Sets *out to an interval of PostgreSQL, in pool; NULL stays NULL. option: its
- * name; least: the least number of it. Returns an exit status, after printing
- * why. */
-int ctl_key_read_time(const char **out, const char *option, const char *text,
-                      int least, apr_pool_t *pool);
-
 #endif
