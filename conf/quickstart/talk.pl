@@ -87,11 +87,11 @@ sub sign_up {
         "\nstores never leaves it.\n";
 
     heading('The operator of eu invites a customer.');
-    my @invite = ('.build/release/agentctl', 'invite', '--database', "host=$run_dir/eu/postgres user=operator dbname=agent");
-    print "$style{dim}  \$ @invite[0 .. 2] ", shell_quote($invite[3]), "$style{off}\n";
+    my @invite = ('.build/release/agentctl', qw(invite create), '--database', "host=$run_dir/eu/postgres user=operator dbname=agent");
+    print "$style{dim}  \$ @invite[0 .. 3] ", shell_quote($invite[4]), "$style{off}\n";
     open my $answer, '-|', @invite or die "agentctl: $!\n";
     chomp(my $invitation = <$answer> // '');
-    close $answer or die "agentctl invite failed\n";
+    close $answer or die "agentctl invite create failed\n";
     print "    $invitation\n";
 
     heading('With it the customer signs up, and gets an account and its first key.');

@@ -17,8 +17,7 @@ _agentctl() {
     esac
 }
 
-# The next word of a command's name, or the options of the command: both after
-# `invite`, with which other names begin.
+# The next word of a command's name, or the options of the command.
 _agentctl_words() {
     usage=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -n 's/^usage: agentctl \([^[]*\) \[.*/\1/p')
     while read -r command; do
@@ -51,7 +50,7 @@ _agentctl_options() {
         return
     fi
     options=$("${COMP_WORDS[0]}" "${name[@]}" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
-    mapfile -t COMPREPLY < <(compgen -W "$options --help $(_agentctl_next | sort -u)" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$current")
 }
 
 complete -F _agentctl agentctl

@@ -59,18 +59,18 @@ static const ctl_command_t commands[] = {
     {"region check", "REGION",
      "Checks that the database belongs to that region.", ctl_region_options,
      ctl_region_check},
-    {"invite list", NULL,
-     "Lists the invitations, also those that are no longer valid.",
-     ctl_invitation_options, ctl_invite_list},
-    {"invite revoke", "INVITATION",
-     "Revokes the invitation with that id, or that invitation. For - it is "
-     "read\nfrom standard input.",
-     ctl_invitation_options, ctl_invite_revoke},
-    {"invite", NULL,
+    {"invite create", NULL,
      "Creates an invitation, and prints it: with AgentSignUp Invitation it\n"
      "creates one account. The database has only a digest of it: it is not "
      "shown\nagain.",
-     ctl_invite_options, ctl_invite},
+     ctl_invite_create_options, ctl_invite_create},
+    {"invite list", NULL,
+     "Lists the invitations, also those that are no longer valid.",
+     ctl_invite_options, ctl_invite_list},
+    {"invite revoke", "INVITATION",
+     "Revokes the invitation with that id, or that invitation. For - it is "
+     "read\nfrom standard input.",
+     ctl_invite_options, ctl_invite_revoke},
     {NULL, NULL, NULL, NULL, NULL}};
 
 /* Programs that are executed must not inherit the caller's descriptors, such as

@@ -52,6 +52,9 @@ static void print_help(const ctl_command_t *command, apr_pool_t *pool)
             : o->name;
 
         fprintf(stdout, "  --%-*s", NAME_COLUMNS - 4, name);
+        if (strlen(name) > NAME_COLUMNS - 6) {
+            fprintf(stdout, "\n%*s", NAME_COLUMNS, "");
+        }
         print_lines(stdout, o->help, NAME_COLUMNS);
     }
 }

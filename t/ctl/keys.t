@@ -221,16 +221,16 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
 
 # ---- invitations ----
 {
-    my $text = output_of('invite');
-    like $text, qr/\Ainv1_[0-9A-Za-z]{43}\z/, 'invite: it prints the invitation, and nothing else';
+    my $text = output_of('invite', 'create');
+    like $text, qr/\Ainv1_[0-9A-Za-z]{43}\z/, 'invite create: it prints the invitation, and nothing else';
     is sql("select concat_ws(' ', created_by, round(extract(epoch from expires_at - created_at) / 86400), used_at) from agent.invitations
-        where digest = decode('@{[ sha256_hex($text) ]}', 'hex')"), 'operator operator 7', 'invite: the database has the digest, for a week';
-    ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite: the database does not have the text';
-    my ($record) = records('invite', '--expires', '90min');
+        where digest = decode('@{[ sha256_hex($text) ]}', 'hex')"), 'operator operator 7', 'invite create: the database has the digest, for a week';
+    ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite create: the database does not have the text';
+    my ($record) = records('invite', 'create', '--expires', '90min');
     is_deeply [ sort keys %{$record} ], [qw(account_id created_at created_by expires_at invitation invitation_id region revoked_at revoked_by used_at)],
-        'invite --json: it prints the record';
-    isnt $record->{invitation}, $text, 'invite: each is another one';
-    refused(2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, "invite: --expires $_", 'invite', '--expires', $_) for qw(soon 0d 0s);
+        'invite create --json: it prints the record';
+    isnt $record->{invitation}, $text, 'invite create: each is another one';
+    refused(2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, "invite create: --expires $_", 'invite', 'create', '--expires', $_) for qw(soon 0d 0s);
 
     my $id = sub { return sql("select invitation_id from agent.invitations where digest = decode('@{[ sha256_hex($_[0]) ]}', 'hex')") };
     my $first = $id->($text);
@@ -246,17 +246,17 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
         'invite revoke --json: a second one prints the record of the first';
     is output_of('invite', 'revoke', $record->{invitation}), '', 'invite revoke: it takes the invitation itself';
     is $state->($record->{invitation_id}), 'revoked', 'invite revoke: the invitation that was given is revoked';
-    my ($piped) = records('invite');
+    my ($piped) = records('invite', 'create');
     my ($status, $output, $errors) = ctl_with_input("$piped->{invitation}\n", 'invite', 'revoke', '-');
     is "$status|$output|$errors", '0||', 'invite revoke -: it takes the invitation of standard input';
     is $state->($piped->{invitation_id}), 'revoked', 'invite revoke -: that invitation is revoked';
     ($status, $output, $errors) = ctl_with_input('', 'invite', 'revoke', '-');
     is "$status|$output|$errors", "2||agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: no line';
-    my ($typed) = records('invite');
+    my ($typed) = records('invite', 'create');
     is join('|', ctl_on_terminal('INVITATION: ', "$typed->{invitation}\n", 'invite', 'revoke', '-')), "0|INVITATION: \n", 'invite revoke -: a terminal shows a prompt, and not the invitation';
     is $state->($typed->{invitation_id}), 'revoked', 'invite revoke -: the invitation that was typed is revoked';
     is join('|', ctl_on_terminal('INVITATION: ', "\cD", 'invite', 'revoke', '-')), "2|INVITATION: agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: nothing is typed';
-    my $used = $id->(output_of('invite'));
+    my $used = $id->(output_of('invite', 'create'));
     sql("update agent.invitations set used_at = now(), account_id = '$account' where invitation_id = '$used'");
     like output_of('invite', 'list'), qr/^\Q$used\E  used .*  \Q$account\E  /m, 'invite list: an invitation that was used, and its account';
     refused(1, qr/has created the account \Q$account\E\. \(invitation_used\)\n\z/, 'invite revoke: one that was used', 'invite', 'revoke', $used);
@@ -312,7 +312,7 @@ refused(2, qr/expected the name of a region, got EU/, 'region check: a text that
 # ---- the command line, its manual and its completion ----
 my $help = qx('$program' --help);
 my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
-is "@commands", 'build account create account list account close account delete account deletions key create key list key revoke key rotate region check invite list invite revoke invite', '--help names the commands';
+is "@commands", 'build account create account list account close account delete account deletions key create key list key revoke key rotate region check invite create invite list invite revoke', '--help names the commands';
 my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
 for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
@@ -322,7 +322,7 @@ for my $command (@commands) {
     is +(run(undef, split(/ /, $command), '--wrong'))[0], 2, "$command: an unknown option has status 2";
 }
 
-for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected a command, got key foo' ], [ 'key', 'expected another word after key' ],
+for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected a command, got key foo' ], [ 'key', 'expected another word after key' ], [ 'invite', 'expected another word after invite' ],
     [ '', 'expected a command, got none' ], [ '--foo', 'expected a command, got --foo' ])
 {
     my ($status, $output, $errors) = run(undef, split / /, $wrong->[0]);
@@ -330,13 +330,15 @@ for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected 
     like $errors, qr/\Aagentctl: $wrong->[1]\nusage: agentctl build /, "'$wrong->[0]': the first line says which word is wrong";
 }
 for my $wrong ([ 'account create', 'expected NAME, got none' ], [ 'key list', 'expected ACCOUNT, got none' ], [ 'key list a b', 'expected no word after its ACCOUNT, got b' ],
-    [ 'account list a', 'expected no word after its options, got a' ], [ 'invite --json a', 'expected no word after its options, got a' ])
+    [ 'account list a', 'expected no word after its options, got a' ], [ 'invite create --json a', 'expected no word after its options, got a' ])
 {
     my ($status, $output, $errors) = run(undef, split / /, $wrong->[0]);
     my ($command) = grep { $wrong->[0] =~ /\A$_/ } @commands;
     is "$status|$output", '2|', "'$wrong->[0]' is not executed";
     like $errors, qr/\Aagentctl: $command: $wrong->[1]\nusage: agentctl $command /, "'$wrong->[0]': the first line says what is wrong, the second how it is used";
 }
+like qx('$program' account delete --help), qr/^  --confirm ACCOUNT     the same id once more\n  --log-retention DURATION\n {24}for how long logs are kept: 14d\n/m,
+    '--help of a command: the text of an option with a long name begins on the next line';
 like +(run(undef, '--version'))[1], qr/\Aagentctl \d+\.\d+\.\d+\n\z/, '--version prints the version';
 
 # The completions of bash after these words.
@@ -354,8 +356,7 @@ is completed('ke'), 'key', 'completion: the beginning of a word';
 is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
 is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';
 is completed('key', 'create', '--kind', 'p'), 'personal', 'completion: the values of an option';
-is completed('invite', ''), '--database --expires --help --json list revoke', 'completion: the options of a command with whose name others begin, and the next words of those';
-is completed('invite', 'revoke', '--'), '--database --help --json', 'completion: the options of a command whose name begins with that of another one';
+is completed('invite', 'revoke', '--'), '--database --help --json', 'completion: the options of a command without values';
 is completed('nothing', ''), '', 'completion: nothing after an unknown word';
 
 done_testing;

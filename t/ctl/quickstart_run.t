@@ -76,7 +76,7 @@ like $key, qr/\Aag1_eu_sk_/, 'quick start: the customer of eu has a key of eu';
 is sprintf('%o', (stat "$top/.run/eu/demo.key")[2] & 0777), '600', 'quick start: nobody else can read it';
 is value_of('/eu', "select name from agent.accounts where account_id = '$account'"), 'Demo', 'quick start: the account is in eu';
 is value_of('', 'select count(*) from agent.accounts'), 1, 'quick start: us has none but its own';
-like $output, qr/^  \$ \.build\/release\/agentctl invite --database 'host=\S+\/eu\/postgres user=operator dbname=agent'\n    inv1_/m, 'quick start: the operator invites the customer';
+like $output, qr/^  \$ \.build\/release\/agentctl invite create --database 'host=\S+\/eu\/postgres user=operator dbname=agent'\n    inv1_/m, 'quick start: the operator invites the customer';
 like $output, qr{^    ai: The tool calculator answered: 42$}m, 'quick start: the key opens the deployment of its account';
 like $output, qr{/deployments/demo/threads/\S+\n    HTTP/1\.1 401 }, 'quick start: nothing opens without it';
 like $output, qr{127\.0\.0\.1:@{[ $port + 1 ]}/auth\n    HTTP/1\.1 403 Forbidden\n    X-Agent-Home-Region: eu\n    \{.*"api_url":"http://127\.0\.0\.1:@{[ $port + 2 ]}"}m,

@@ -15,10 +15,10 @@
 
 #define DEFAULT_EXPIRES "7d"
 
-const ctl_option_t ctl_invitation_options[] = {CTL_DATABASE_OPTIONS,
+const ctl_option_t ctl_invite_options[] = {CTL_DATABASE_OPTIONS,
                                                {NULL, NULL, 0, NULL}};
 
-const ctl_option_t ctl_invite_options[] = {
+const ctl_option_t ctl_invite_create_options[] = {
     {"expires", "DURATION", CTL_EXPIRES,
      "its end, from now: 90d, 12h, 30min, 60s (default: " DEFAULT_EXPIRES ")"},
     CTL_DATABASE_OPTIONS,
@@ -50,7 +50,7 @@ static int print(const ctl_arguments_t *arguments, const char *body,
     return ctl_output_flush();
 }
 
-int ctl_invite(const ctl_arguments_t *arguments)
+int ctl_invite_create(const ctl_arguments_t *arguments)
 {
     const char *expires = arguments->text[CTL_EXPIRES];
     char id[AGENT_UUID_SIZE];

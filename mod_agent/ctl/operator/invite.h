@@ -5,11 +5,12 @@
 
 #include "../option.h"
 
+extern const ctl_option_t ctl_invite_create_options[];
+/* Of list and revoke. */
 extern const ctl_option_t ctl_invite_options[];
-extern const ctl_option_t ctl_invitation_options[];
 
 /* All return an exit status. */
-int ctl_invite(const ctl_arguments_t *arguments);
+int ctl_invite_create(const ctl_arguments_t *arguments);
 int ctl_invite_list(const ctl_arguments_t *arguments);
 int ctl_invite_revoke(const ctl_arguments_t *arguments);
 
