@@ -228,8 +228,13 @@ unlike build_with('javascript', { graphs => { g => './a.ts.mjs:graph' } })->{out
 
 # ---- the table ----
 my $table = slurp(root() . '/mod_agent/ctl/build/README.md');
-for my $path (grep { !/^(?:graph|http\.cros)$/ } map { $_->[0] } @MEMBERS) {
+my %effect = slurp(root() . '/mod_agent/config/member.def') =~ /^MEMBER\("([^"]+)", [A-Z| ]+, ([A-Z]+),/mg;
+cmp_ok scalar keys %effect, '>', 60, 'the members of member.def are found';
+# Members of these are in the row of their parent.
+my $described = qr/\A(?:source|checkpointer\.serde)\./;
+for my $path (grep { $effect{$_} ne 'PARENT' && !/$described/ } sort keys %effect) {
     ok index($table, "`$path`") >= 0, "README: the table has $path";
+    ok +(grep { $_->[0] eq $path || $_->[0] =~ /\A\Q$path\E\./ } @MEMBERS) || $path eq 'graphs', "$path: a build with it is tried above";
 }
 
 done_testing;

@@ -18,101 +18,27 @@
 /* Warnings about unknown members. */
 #define UNKNOWN_MAX 20
 
-/* SERVED: by httpd, the runner or this program, or as a directive. PARENT: its
- * members have rows. PYTHON: SERVED there, without effect in JavaScript. */
 typedef enum effect_t { SERVED, PARENT, PYTHON, NONE } effect_t;
 
 typedef struct member_t {
     const char *path;
     effect_t effect;
-    /* Advice, if it has no effect. */
-    const char *text;
+    const char *advice;
 } member_t;
 
+/* Advice for several members of member.def. */
 #define OF_PYTHON "it applies to applications in Python only"
 #define OF_APP    "it belongs to http.app"
 #define OF_IMAGE  "no image is built: install on this host what it installs"
 #define OF_UI     "serve its files with httpd"
 #define OF_SWEEP  "what has expired is deleted within seconds"
 
+#define MEMBER(path, types, effect, advice) {path, effect, advice},
 static const member_t members[] = {
-    {"$schema", SERVED, NULL},
-    {"graphs", SERVED, NULL},
-    {"dependencies", SERVED, NULL},
-    {"env", SERVED, NULL},
-    {"node_version", SERVED, NULL},
-    {"python_version", SERVED, NULL},
-    {"pip_config_file", PYTHON, OF_PYTHON},
-    {"pip_installer", PYTHON, OF_PYTHON},
-    {"source", PYTHON, OF_PYTHON},
-    {"auth", NONE, "httpd decides who may send requests"},
-    {"priority", NONE, "runs of a thread are executed in their order"},
-    {"checkpointer", PARENT, NULL},
-    {"checkpointer.serde", PYTHON, "JavaScript has no such lists"},
-    {"checkpointer.path", NONE,
-     "checkpoints are stored in PostgreSQL, whatever a graph was compiled "
-     "with"},
-    {"checkpointer.ttl", PARENT, NULL},
-    {"checkpointer.ttl.strategy", SERVED, NULL},
-    {"checkpointer.ttl.default_ttl", SERVED, NULL},
-    {"checkpointer.ttl.sweep_interval_minutes", NONE, OF_SWEEP},
-    {"checkpointer.ttl.sweep_limit", NONE, OF_SWEEP},
-    {"store", PARENT, NULL},
-    {"store.index", NONE,
-     "items are searched by their members, and a query is ignored: search by "
-     "meaning in a vector store that the application calls"},
-    {"store.ttl", PARENT, NULL},
-    {"store.ttl.default_ttl", SERVED, NULL},
-    {"store.ttl.refresh_on_read", NONE,
-     "reads restart the time to live unless their refresh_ttl is false"},
-    {"store.ttl.sweep_interval_minutes", NONE, OF_SWEEP},
-    {"http", PARENT, NULL},
-    {"http.app", NONE,
-     "run the application beside httpd, and mount it with ProxyPass"},
-    {"http.middleware_order", NONE, OF_APP},
-    {"http.enable_custom_route_auth", NONE, OF_APP},
-    {"http.mount_prefix", SERVED, NULL},
-    {"http.disable_assistants", SERVED, NULL},
-    {"http.disable_threads", SERVED, NULL},
-    {"http.disable_runs", SERVED, NULL},
-    {"http.disable_store", SERVED, NULL},
-    {"http.disable_meta", SERVED, NULL},
-    {"http.disable_webhooks", SERVED, NULL},
-    {"http.disable_mcp", NONE, "there is no MCP endpoint"},
-    {"http.disable_a2a", NONE, "there is no A2A endpoint"},
-    {"http.disable_ui", NONE, "no page is served"},
-    {"http.configurable_headers", PARENT, NULL},
-    {"http.configurable_headers.includes", SERVED, NULL},
-    {"http.configurable_headers.excludes", SERVED, NULL},
-    {"http.logging_headers", NONE, "log headers with CustomLog"},
-    {"http.cors", PARENT, NULL},
-    {"http.cors.allow_origins", SERVED, NULL},
-    {"http.cors.allow_origin_regex", SERVED, NULL},
-    {"http.cors.allow_methods", SERVED, NULL},
-    {"http.cors.allow_headers", SERVED, NULL},
-    {"http.cors.allow_credentials", SERVED, NULL},
-    {"http.cors.expose_headers", SERVED, NULL},
-    {"http.cors.max_age", SERVED, NULL},
-    {"webhooks", PARENT, NULL},
-    {"webhooks.env_prefix", SERVED, NULL},
-    {"webhooks.headers", SERVED, NULL},
-    {"webhooks.url", PARENT, NULL},
-    {"webhooks.url.allowed_ports", SERVED, NULL},
-    {"webhooks.url.require_https", SERVED, NULL},
-    {"webhooks.url.allowed_domains", SERVED, NULL},
-    {"webhooks.url.disable_loopback", NONE,
-     "addresses of this host are called if AgentWebhookAllow has them"},
-    {"webhooks.url.max_url_length", NONE, "URLs have at most 2,048 bytes"},
-    {"ui", NONE, OF_UI},
-    {"ui_config", NONE, OF_UI},
-    {"api_version", NONE, "the version is that of the installed module"},
-    {"node_loader", NONE, "TypeScript is imported with tsx"},
-    {"dockerfile_lines", NONE, OF_IMAGE},
-    {"base_image", NONE, OF_IMAGE},
-    {"image_distro", NONE, OF_IMAGE},
-    {"keep_pkg_tools", NONE, OF_IMAGE},
-    {"docker_compose_file", NONE, OF_IMAGE},
-    {NULL, NONE, NULL}};
+#include "../../config/member.def"
+};
+
+#define MEMBERS (sizeof(members) / sizeof(members[0]))
 
 json_object *ctl_manifest_get(const ctl_manifest_t *manifest, const char *path)
 {
@@ -136,15 +62,15 @@ typedef struct warning_t {
 /* A name with a dot is unknown: with its prefix it could be another's path. */
 static const member_t *find_member(const char *path, const char *name)
 {
-    const member_t *member = members;
-
     if (strchr(name, '.') != NULL) {
         return NULL;
     }
-    while (member->path != NULL && strcmp(member->path, path) != 0) {
-        member++;
+    for (size_t i = 0; i < MEMBERS; i++) {
+        if (strcmp(members[i].path, path) == 0) {
+            return &members[i];
+        }
     }
-    return member->path != NULL ? member : NULL;
+    return NULL;
 }
 
 static bool has_effect(const warning_t *warning, const member_t *member)
@@ -179,7 +105,7 @@ static void warn_of_members(warning_t *warning, json_object *object,
             warn_of_unknown(path, warning);
         }
         else if (!has_effect(warning, member)) {
-            ctl_warn(FILE_NAME ": %s has no effect: %s", path, member->text);
+            ctl_warn(FILE_NAME ": %s has no effect: %s", path, member->advice);
         }
         else if (member->effect == PARENT) {
             /* Bounded: two levels. */

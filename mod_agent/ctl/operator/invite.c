@@ -16,7 +16,7 @@
 #define DEFAULT_EXPIRES "7d"
 
 const ctl_option_t ctl_invite_options[] = {CTL_DATABASE_OPTIONS,
-                                               {NULL, NULL, 0, NULL}};
+                                           {NULL, NULL, 0, NULL}};
 
 const ctl_option_t ctl_invite_create_options[] = {
     {"expires", "DURATION", CTL_EXPIRES,
