@@ -253,15 +253,12 @@ const command_rec agent_directives[] = {
         "AgentDBPoolSize", set_number, DATA(pool_size), RSRC_CONF,
         "connections that one child uses at the same time (default: DBDMax)"),
     AP_INIT_TAKE1("AgentDBPoolWait", set_duration, DATA(pool_wait), RSRC_CONF,
-                  "time to wait for a free connection, in ms without a unit "
-                  "(default: 1000)"),
-    AP_INIT_TAKE1(
-        "AgentDBQueryTimeout", set_duration, DATA(query_timeout), RSRC_CONF,
-        "time limit of a statement, in ms without a unit (default: 5000)"),
+                  "time to wait for a free connection (default: 1s)"),
+    AP_INIT_TAKE1("AgentDBQueryTimeout", set_duration, DATA(query_timeout),
+                  RSRC_CONF, "time limit of a statement (default: 5s)"),
     AP_INIT_TAKE1("AgentDBConnectTimeout", set_duration, DATA(connect_timeout),
                   RSRC_CONF,
-                  "time limit to restore a connection, in ms without a unit "
-                  "(default: 1500)"),
+                  "time limit to restore a connection (default: 1500ms)"),
     AP_INIT_TAKE1("AgentRunner", set_runner, NULL, RSRC_CONF,
                   "path of agent-runner (default: " AGENT_RUNNER_PATH ")"),
     AP_INIT_TAKE23("AgentApplication", agent_directive_application, NULL,
@@ -321,39 +318,33 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentRunnerBusyTimeout", agent_directive_runner_busy_timeout,
                   NULL, RSRC_CONF,
                   "longest time that a node may keep a runner from its other "
-                  "runs, in seconds without a unit; 0: no limit (default: "
-                  "60)"),
+                  "runs; 0: no limit (default: 1min)"),
     AP_INIT_TAKE1("AgentRunnerIdleTime", agent_directive_runner_idle_time, NULL,
                   RSRC_CONF,
                   "time without a run after which the runners of a deployment "
-                  "end until its next run, in seconds without a unit; 0: never "
-                  "(default: 0)"),
-    AP_INIT_TAKE1(
-        "AgentRunTimeout", agent_directive_run_timeout, NULL, RSRC_CONF,
-        "time limit of a run, in seconds without a unit (default: 3600)"),
+                  "end until its next run; 0: never (default: 0)"),
+    AP_INIT_TAKE1("AgentRunTimeout", agent_directive_run_timeout, NULL,
+                  RSRC_CONF, "time limit of a run (default: 1h)"),
     AP_INIT_TAKE1(
         "AgentCallTimeout", set_call_timeout, NULL, RSRC_CONF | ACCESS_CONF,
-        "time that a request waits for the answer of a graph, in seconds "
-        "without a unit (default: 10)"),
+        "time that a request waits for the answer of a graph (default: 10s)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_duration, DATA(drain_timeout),
                   RSRC_CONF,
                   "time that runs may continue after a graceful restart or "
-                  "stop, in seconds without a unit (default: 180)"),
+                  "stop (default: 3min)"),
     AP_INIT_TAKE1("AgentAuditRetention", set_duration, DATA(audit_retention),
                   RSRC_CONF,
-                  "time to keep the audit log of accounts, in days without a "
-                  "unit (default: 400)"),
+                  "time to keep the audit log of accounts (default: 400d)"),
     AP_INIT_TAKE1("AgentBackupRetention", set_duration, DATA(backup_retention),
                   RSRC_CONF,
-                  "time that backups are kept, for deletions of accounts, in "
-                  "days without a unit (default: not known)"),
+                  "time that backups are kept, for deletions of accounts "
+                  "(default: not known)"),
     AP_INIT_TAKE1("AgentLogRetention", set_duration, DATA(log_retention),
                   RSRC_CONF,
-                  "time that logs are kept, for deletions of accounts, in days "
-                  "without a unit (default: not known)"),
-    AP_INIT_TAKE1(
-        "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
-        "time to keep the events of runs, in days without a unit (default: 2)"),
+                  "time that logs are kept, for deletions of accounts "
+                  "(default: not known)"),
+    AP_INIT_TAKE1("AgentEventRetention", set_duration, DATA(retention),
+                  RSRC_CONF, "time to keep the events of runs (default: 2d)"),
     AP_INIT_TAKE1(
         "AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF | ACCESS_CONF,
         "URL for feedback about runs, with {run_id} and {key}, or None "
@@ -364,8 +355,9 @@ const command_rec agent_directives[] = {
                   "10000)"),
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
                   DATA(waiters_per_address), RSRC_CONF,
-                  "the same limit for one client address; 0: none "
-                  "(default: a quarter of AgentMaxWaiters, at least 8)"),
+                  "requests of one client address that may wait in one child; "
+                  "0: no limit (default: a quarter of AgentMaxWaiters, at "
+                  "least 8)"),
     AP_INIT_FLAG("AgentParking", set_flag, DATA(parking), RSRC_CONF,
                  "whether waiting requests release their thread, where the "
                  "MPM allows it (default: On)"),
@@ -391,16 +383,14 @@ const command_rec agent_directives[] = {
                     RSRC_CONF, "origins of webhook URLs (default: all)"),
     AP_INIT_TAKE1("AgentWebhookTimeout", set_duration, DATA(webhook_timeout),
                   RSRC_CONF,
-                  "time limit of one delivery of a webhook, in seconds without "
-                  "a unit (default: 10)"),
+                  "time limit of one delivery of a webhook (default: 10s)"),
     AP_INIT_TAKE1("AgentThreadTTL", agent_directive_thread_ttl, NULL,
                   RSRC_CONF | ACCESS_CONF,
                   "time without activity after which a new thread is deleted, "
-                  "in minutes without a unit, or Off (default: Off)"),
+                  "or Off (default: Off)"),
     AP_INIT_TAKE1("AgentStoreTTL", agent_directive_store_ttl, NULL, RSRC_CONF,
                   "time after which an item of the store that was put without "
-                  "a ttl is deleted, in minutes without a unit, or Off "
-                  "(default: Off)"),
+                  "a ttl is deleted, or Off (default: Off)"),
     AP_INIT_TAKE12("AgentDeployment", agent_directive_deployment, NULL,
                    RSRC_CONF | ACCESS_CONF,
                    "NAME [account=ID]: the deployment that is served, and the "
@@ -448,9 +438,7 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentModelKeyFile", agent_directive_model_key, NULL,
                   RSRC_CONF, "file with the model's API key (default: no key)"),
     AP_INIT_TAKE1("AgentModelTimeout", agent_directive_model_timeout, NULL,
-                  RSRC_CONF,
-                  "time limit for a silent model, in seconds without a unit "
-                  "(default: 120)"),
+                  RSRC_CONF, "time limit for a silent model (default: 2min)"),
     AP_INIT_TAKE1(
         "AgentModelMaxTokens", agent_directive_max_tokens, NULL, RSRC_CONF,
         "length limit of a model's response in tokens (default: 4096)"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tables of READMEs name files that exist: sources, SQL functions, tests. A
 # row of a table of costs names the code of its bound and the test of it. A cell and a
-# paragraph have no more text than can be scanned.
+# paragraph, also of the references in conf/, have no more text than can be scanned.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -75,6 +75,30 @@ is join('; ', faults_of($_->[1])), $_->[2], "the check is right about a sample: 
 my $long = 'x' x 300;
 is join('; ', long_paragraphs("$long\n\n$long\n* $long\n1. $long\n\n```\n$long\n\n$long\n$long\n```\n")), '', 'the check is right about short paragraphs';
 is scalar(() = long_paragraphs("$long\n$long\n\n* $long\n  $long\n\n| $long | $long |\n")), 2, 'the check is right about long paragraphs';
+
+# Those of the comments of a configuration file: a blank line of comments, and an item or a
+# line of an example after three blanks, begin another one; Context and Default are lines of their own.
+sub long_comments {
+    my ($text) = @_;
+    my ($paragraph, @long) = ('');
+    for (split(/\n/, $text), '') {
+        my ($comment) = /\A *#(?: {4}#)?(.*)\z/;
+        my $ends = !defined $comment || $comment !~ /\S/ || $comment =~ /\A(?:\S| (?:Context|Default|Required)\b)/;
+        if ($ends || $comment =~ /\A {3}\S/) {
+            push @long, length($paragraph) . ' characters: ' . substr $paragraph, 0, 60 if length $paragraph > $PARAGRAPH_LENGTH;
+            $paragraph = '';
+        }
+        $paragraph = join ' ', grep { length } $paragraph, $comment =~ s/\A\s+|\s+\z//gr if !$ends;
+    }
+    return @long;
+}
+my $comment = '# ' . 'x' x 300 . "\n";
+is join('; ', long_comments("$comment#\n$comment#   $comment# Context: server config.\n$comment#Directive\n$comment\n$comment")), '',
+    'the check is right about short paragraphs of comments';
+is scalar(() = long_comments("$comment$comment#Directive\n#    $comment#    $comment")), 2, 'the check is right about long paragraphs of comments';
+for my $file (source_files(qr{\Aconf/\w+\.conf\z})) {
+    is join("\n", long_comments(slurp(root() . "/$file"))), '', "$file: no paragraph has more than $PARAGRAPH_LENGTH characters";
+}
 
 my $tables = 0;
 for my $file (grep { basename($_) eq 'README.md' } source_files()) {

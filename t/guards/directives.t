@@ -9,6 +9,8 @@ use Test::More;
 
 # For each module: the prefix of its directives, their definitions, their
 # reference, and other files that name them.
+is join(' ', placeholders_in_lower_case(syntax_of("# X path (1s..1d; unit: s)\n# X 0..5 name=NAME\n# X NUMBER (1..5) none|PATH\n# X path of it.\n", 'X'))), 'path unit 0..5',
+    'the check is right about a syntax';
 check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
     'conf/agent.conf', 'README.md', source_files(qr{\Amod_agent/[A-Z]+\.md\z}));
 check_module('RateLimit', qr{\Amod_ratelimit_regional/config/[^/]+\.c\z},
@@ -64,10 +66,24 @@ sub check_reference {
             "$file states the context of $name";
         my ($default) = $help->{$name} =~ /\((default: .+|required)\)\z/;
         ok $default, "the help text of $name ends with its default";
+        is join(' ', placeholders_in_lower_case(syntax_of($comment // '', $name))), '', "$file: the syntax of $name has capitals for what is replaced";
         like last_sentence($comment // ''), qr/\A\Q$default\E(?:,|\z)/i,
             "$file states the same default of $name";
     }
     return;
+}
+
+# The lines of a comment that begin with the directive's name, its syntax.
+sub syntax_of {
+    my ($comment, $name) = @_;
+    return join "\n", $comment =~ /^[ ]*# (?:\Q$name\E )(.*[^.\n])$/mg;
+}
+
+# The words of a syntax that stand for a value, as the references wrote them in several ways.
+sub placeholders_in_lower_case {
+    my ($syntax) = @_;
+    return $syntax =~ /\b(name|path|size|duration|time|url|text|regex|address|block|host|origin|number|port|directory|value|slots|bits|unit)\b(?!=)/g,
+        $syntax =~ /(?<![(.\d])(\d+\.\.\d+)/g;
 }
 
 # The last word of a comment, without the full stop.
