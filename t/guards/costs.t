@@ -14,7 +14,7 @@ my $CELL_LENGTH = 300;
 my $PARAGRAPH_LENGTH = 500;
 
 # Pages with longer paragraphs, which are to be split.
-my $LONG = qr{\Amod_ratelimit_regional/|\Amod_agent/(?:runners/(?:node|python)|supervisor/lease)/};
+my $LONG = qr{\Amod_ratelimit_regional/|\Amod_agent/supervisor/lease/};
 
 # All paths from the top, of files and folders.
 my %paths = map { $_ => 1 } source_files(), source_folders();

@@ -56,6 +56,10 @@ for my $folder (qw(mod_agent/runners/node mod_agent/runners/python)) {
     is join(' ', grep { !$counterparts{$_} } @{ $scripts{$folder} }), '', "$folder: the table of ../README.md has every source";
 }
 
+# Their pages have the same headings; the text that both share is in runners/README.md.
+my @headings = map { join ', ', slurp(root() . "/mod_agent/runners/$_/README.md") =~ /^## (.*)$/mg } qw(node python);
+is $headings[0], $headings[1], 'the pages of the runners of applications have the same headings';
+
 # A folder of t/ whose README has a table names each of its files, there or in the text:
 # with or without its suffix, or as the end of a module's name, `costs*` and `runs.*` for several.
 my %tests;
