@@ -133,8 +133,7 @@ create table agent.account_measures (
     constraint account_measures_pkey primary key (account_id)
 );
 comment on table agent.account_measures is
-    'What accounts with a limit of stored bytes have stored, and how far the next measure is '
-    '(agent.measure_accounts).';
+    'Bytes that accounts with a limit have stored, and the position of the next measurement (agent.measure_accounts).';
 comment on column agent.account_measures.account_id is 'The account whose bytes are measured.';
 comment on column agent.account_measures.bytes is
     'Result of the last measure that has ended, none before the first one, and what copies of threads have stored '
@@ -458,12 +457,13 @@ comment on table agent.assistant_versions is
 comment on column agent.assistant_versions.deployment_id is 'The deployment that owns the row.';
 comment on column agent.assistant_versions.assistant_id is 'The assistant.';
 comment on column agent.assistant_versions.version is 'Number of the version, from 1.';
-comment on column agent.assistant_versions.graph_id is 'As in agent.assistants.';
-comment on column agent.assistant_versions.name is 'As in agent.assistants.';
-comment on column agent.assistant_versions.description is 'As in agent.assistants.';
-comment on column agent.assistant_versions.config is 'As in agent.assistants.';
-comment on column agent.assistant_versions.context is 'As in agent.assistants.';
-comment on column agent.assistant_versions.metadata is 'As in agent.assistants.';
+comment on column agent.assistant_versions.graph_id is 'The graph that the assistant runs in this version.';
+comment on column agent.assistant_versions.name is 'Name for display in this version; not unique.';
+comment on column agent.assistant_versions.description is 'Free text of this version, or null.';
+comment on column agent.assistant_versions.config is 'Defaults for the config of each run in this version.';
+comment on column agent.assistant_versions.context is 'Defaults for the context of each run in this version.';
+comment on column agent.assistant_versions.metadata is
+    'Merged into the metadata of each run''s config in this version.';
 comment on column agent.assistant_versions.created_at is 'When the version was made.';
 
 create table agent.store_items (

@@ -178,7 +178,8 @@ comment on column agent.channel_content.bytes is 'Length of content as JSON text
 comment on column agent.channel_content.content is
     'JSON texts of the elements, one each, or of several when they are short. One text for a value.';
 comment on column agent.channel_content.elements is 'Number of elements of each text; null: one.';
-comment on column agent.channel_content.is_digests is 'As in agent.checkpoint_items.';
+comment on column agent.channel_content.is_digests is
+    'Whether the elements are digests of agent.checkpoint_blobs, in a list of a snapshot.';
 
 create type agent.stored_items as (
     deployment_id  uuid,
@@ -196,9 +197,11 @@ comment on column agent.stored_items.thread_id is 'The thread of the elements.';
 comment on column agent.stored_items.list_id is 'The list of the elements.';
 comment on column agent.stored_items.first is 'Position of the first element in the list.';
 comment on column agent.stored_items.start_bytes is 'Length of the elements before them.';
-comment on column agent.stored_items.content is 'As in agent.channel_content.';
-comment on column agent.stored_items.elements is 'As in agent.channel_content.';
-comment on column agent.stored_items.is_digests is 'As in agent.checkpoint_items.';
+comment on column agent.stored_items.content is
+    'JSON texts of the elements, one each, or of several when they are short. One text for a value.';
+comment on column agent.stored_items.elements is 'Number of elements of each text; null: one.';
+comment on column agent.stored_items.is_digests is
+    'Whether the elements are digests of agent.checkpoint_blobs, in a list of a snapshot.';
 
 create type agent.batch_checkpoint as (
     deployment_id         uuid,
@@ -224,7 +227,8 @@ comment on column agent.batch_checkpoint.channels is 'The values, split.';
 comment on column agent.batch_checkpoint.next is 'Nodes to execute next.';
 comment on column agent.batch_checkpoint.tasks is 'Tasks of those nodes.';
 comment on column agent.batch_checkpoint.metadata is 'source, step, writes and parents.';
-comment on column agent.batch_checkpoint.format is 'As in agent.checkpoints.';
+comment on column agent.batch_checkpoint.format is
+    'Format of the records that continue from this checkpoint; null: the values do.';
 
 create type agent.batch_record as (
     deployment_id  uuid,

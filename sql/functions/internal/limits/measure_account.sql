@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Begins the measure of an account, or continues it until p_until. p_measure: how far it is, changed as it is then;
+-- Begins the measurement of an account, or continues it until p_until. p_measure: its position, which is advanced;
 -- p_now: the time of the call. A measure that fails begins again after a minute; the bytes of the last one stay.
 -- Returns: the measure: without began_at when it has ended or failed; due when it is to be continued or to begin again.
 -- Locks:   none.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Measures the next rows of an account, of one table of one deployment: 5,000 at most. The tables are those of
 -- agent.export_account with data of deployments; usage is the service's own.
--- p_measure: how far it is, changed as it is then; without a table it begins.
+-- p_measure: the position, which is advanced; without a table the measurement begins.
 -- Returns: the measure; without a table when all is measured.
 -- Locks:   none.
 create or replace function agent.measure_rows(p_measure agent.account_measures) returns agent.account_measures

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes a piece of an account whose deletion has begun, for 50 ms, and notes how far it is, so that any server goes
--- on. A request that an account's key began before it was closed may still write: an hour later a second pass deletes
--- that, with the deployments, and ends the deletion. p_account_id: that account; null: the one that has waited longest.
+-- Deletes a piece of an account whose deletion has begun, for 50 ms, and stores the position, so that any server can
+-- continue. A request that an account's key began before it was closed may still write: an hour later a second pass
+-- deletes that, with the deployments, and ends the deletion. p_account_id: that account; null: the one that has waited
+-- longest.
 -- A piece that fails is tried again in 10 minutes, with a warning in PostgreSQL's log: other accounts continue.
 -- With the owner's rights: the role of a server cannot delete usage, the audit log or deployments otherwise.
 -- Returns: 1: call again; 0: nothing is due.
