@@ -132,6 +132,22 @@ static void without_an_output_connection_dedicated_batches_use_the_bulk_one(
     assert_false(is_dedicated_due(q));
 }
 
+/* Its statement would be cancelled after a second, each second. */
+static void a_line_that_needs_a_long_limit_waits_for_the_output_connection(
+    void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    q->output.lost_at = NOW - apr_time_from_sec(5);
+    q->fixture->leases[0]->batch_size.needs_long_limit = true;
+    assert_true(due_on_bulk(q) == AGENT_CLOCK_NEVER);
+    add_long(q, 1);
+    assert_true(due_on_bulk(q) == NOW);
+    q->output.lost_at = 0;
+    assert_true(is_dedicated_due(q));
+}
+
 /* The first batch in flight is saved, with an answer after that time, in which
  * the database executed it for the other one. */
 static void save_first(queue_t *q, const agent_operation_t *operation,
@@ -268,6 +284,8 @@ int main(void)
         CHECK_TEST(dedicated_batches_wait_for_the_control_connection),
         CHECK_TEST(
             without_an_output_connection_dedicated_batches_use_the_bulk_one),
+        CHECK_TEST(
+            a_line_that_needs_a_long_limit_waits_for_the_output_connection),
         CHECK_TEST(a_slow_shared_batch_gives_its_largest_run_dedicated_batches),
         CHECK_TEST(
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),

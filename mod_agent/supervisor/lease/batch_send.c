@@ -25,12 +25,35 @@ agent_batch_t *agent_batch_send_next_shared(const agent_batch_queue_t *queue)
         : NULL;
 }
 
-agent_batch_t *agent_batch_send_next_dedicated(const agent_batch_queue_t *queue)
+static agent_batch_t *next_dedicated(const agent_batch_queue_t *queue,
+                                     agent_fair_queue_test_t *may_send,
+                                     const void *part)
 {
     const agent_batch_t *shared = agent_batch_send_first_shared(queue);
 
     return agent_fair_queue_next(
-        &queue->dedicated, shared != NULL ? shared->number : APR_UINT64_MAX);
+        &queue->dedicated, shared != NULL ? shared->number : APR_UINT64_MAX,
+        may_send, part);
+}
+
+agent_batch_t *agent_batch_send_next_dedicated(const agent_batch_queue_t *queue)
+{
+    return next_dedicated(queue, NULL, NULL);
+}
+
+static bool is_brief(const void *part, const agent_batch_t *batch)
+{
+    const agent_lease_table_t *leases = part;
+    const agent_lease_t *lease = agent_lease_find(
+        leases, &agent_batch_item(batch, 0)->run->key);
+
+    return lease == NULL || !lease->batch_size.needs_long_limit;
+}
+
+agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
+                                           const agent_lease_table_t *leases)
+{
+    return next_dedicated(queue, is_brief, leases);
 }
 
 void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,

@@ -14,6 +14,11 @@ agent_batch_t *agent_batch_send_next_shared(const agent_batch_queue_t *queue);
 agent_batch_t *agent_batch_send_next_dedicated(
     const agent_batch_queue_t *queue);
 
+/* Returns the dedicated batch to be sent first of those that need no more than
+ * AGENT_BATCH_SIZE_TIMEOUT (batch_size.h). */
+agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
+                                           const agent_lease_table_t *leases);
+
 /* Whether a batch in flight has output of the run under this lease. */
 bool agent_batch_send_has(const agent_batch_queue_t *queue,
                           const agent_lease_key_t *key);

@@ -315,7 +315,9 @@ static bool precedes(const agent_fair_queue_t *queue,
 }
 
 agent_batch_t *agent_fair_queue_next(const agent_fair_queue_t *queue,
-                                     apr_uint64_t oldest_shared)
+                                     apr_uint64_t oldest_shared,
+                                     agent_fair_queue_test_t *may_send,
+                                     const void *part)
 {
     agent_batch_t *best = NULL;
     const agent_fair_share_t *share;
@@ -325,6 +327,7 @@ agent_batch_t *agent_fair_queue_next(const agent_fair_queue_t *queue,
         agent_batch_t *batch = APR_RING_FIRST(&share->queue);
 
         if (!batch->is_sent && batch->after < oldest_shared
+            && (may_send == NULL || may_send(part, batch))
             && (best == NULL || precedes(queue, batch, best))) {
             best = batch;
         }

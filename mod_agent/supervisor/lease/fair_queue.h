@@ -103,10 +103,15 @@ const char *agent_fair_queue_deployment(const agent_batch_t *batch);
 /* Makes all batches due now. */
 void agent_fair_queue_flush(agent_fair_queue_t *queue);
 
+/* Whether a batch may be sent now. */
+typedef bool agent_fair_queue_test_t(const void *part,
+                                     const agent_batch_t *batch);
+
 /*
  * Returns the batch to be sent first, which may not be due yet; NULL: none may
  * be sent. oldest_shared: the number of the oldest shared batch; batches that
- * wait for it, or for a later one, are left out.
+ * wait for it, or for a later one, are left out, and those that may_send does
+ * not allow; may_send may be NULL.
  *
  * Of the batches that are due it is one of the account with the least start
  * tag, of these one of the deployment with the least, of these that of the run
@@ -114,7 +119,9 @@ void agent_fair_queue_flush(agent_fair_queue_t *queue);
  * equal runs the oldest.
  */
 agent_batch_t *agent_fair_queue_next(const agent_fair_queue_t *queue,
-                                     apr_uint64_t oldest_shared);
+                                     apr_uint64_t oldest_shared,
+                                     agent_fair_queue_test_t *may_send,
+                                     const void *part);
 
 /* The batch is sent: the virtual times reach the start tags of its shares. */
 void agent_fair_queue_begin(const agent_batch_t *batch);

@@ -32,18 +32,32 @@ static apr_time_t due_batch(void *part)
                          : AGENT_CLOCK_NEVER;
 }
 
-/* Only while the control connection is up, which gets the notice of a crash. */
-static apr_time_t due_dedicated(void *part)
+/* The bulk connection is for others too: a line that needs longer than a second
+ * waits for the output connection. */
+static agent_batch_t *next_dedicated(const agent_save_t *save, bool is_on_bulk)
 {
-    const agent_save_t *save = part;
+    const agent_batch_queue_t *queue = &save->runs->batches;
+
+    return is_on_bulk ? agent_batch_send_next_brief(queue, &save->runs->leases)
+                      : agent_batch_send_next_dedicated(queue);
+}
+
+/* Only while the control connection is up, which gets the notice of a crash. */
+static apr_time_t due_on(const agent_save_t *save, bool is_on_bulk)
+{
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
             && queue->sent_dedicated == NULL && save->control->lost_at == 0
-        ? agent_batch_send_next_dedicated(queue)
+        ? next_dedicated(save, is_on_bulk)
         : NULL;
 
     return batch != NULL ? agent_batch_due(batch, queue->context->now)
                          : AGENT_CLOCK_NEVER;
+}
+
+static apr_time_t due_dedicated(void *part)
+{
+    return due_on(part, false);
 }
 
 /* While the output connection cannot be made, the ends of runs with dedicated
@@ -52,11 +66,11 @@ static apr_time_t due_on_bulk(void *part)
 {
     const agent_save_t *save = part;
     apr_time_t lost_at = agent_database_lost_at(save->output);
-    apr_time_t due = due_dedicated(part);
+    apr_time_t due = lost_at != AGENT_CLOCK_NEVER ? due_on(save, true)
+                                                  : AGENT_CLOCK_NEVER;
 
-    return lost_at == AGENT_CLOCK_NEVER || due == AGENT_CLOCK_NEVER
-        ? AGENT_CLOCK_NEVER
-        : AGENT_MAX(due, lost_at + OUTPUT_WAIT);
+    return due == AGENT_CLOCK_NEVER ? due
+                                    : AGENT_MAX(due, lost_at + OUTPUT_WAIT);
 }
 
 static const agent_statement_t save_batch = {
@@ -109,7 +123,8 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
 {
     agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
-    agent_batch_t *batch = agent_batch_send_next_dedicated(queue);
+    bool is_on_bulk = database != save->output;
+    agent_batch_t *batch = next_dedicated(save, is_on_bulk);
     apr_pool_t *pool = database->scratch;
     const agent_lease_t *lease;
     const char *limits[2];
@@ -125,9 +140,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
             queue, batch, agent_batch_size_limit(&lease->batch_size));
     }
     save->sent_on = database;
-    /* The bulk connection is for others too. */
-    batch->has_long_limit = database == save->output
-        && agent_save_needs_long_limit(lease);
+    batch->has_long_limit = !is_on_bulk && agent_save_needs_long_limit(lease);
     set_limits_of(limits, save, batch, pool);
     agent_save_params_make(&params, save->worker->id, batch, pool);
     agent_batch_send_begin(queue, batch);
