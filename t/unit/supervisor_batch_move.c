@@ -4,6 +4,8 @@
 /* Lines that leave shared batches; see supervisor/lease/batch_move.h. */
 #include "supervisor_batches.h"
 
+#include <time.h>
+
 #include <apr_strings.h>
 
 #include "../../mod_agent/core/clock.h"
@@ -306,6 +308,45 @@ static void a_deployment_is_slow_for_some_seconds(void **state)
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_COST], 0);
 }
 
+/* The processor time of steps that move nothing: a slow deployment, whose runs
+ * have parts in that many shared batches, has no room in dedicated ones. */
+static clock_t time_steps(apr_pool_t *parent, int count)
+{
+    apr_pool_t *pool;
+    fixture_t *fixture;
+    agent_batch_queue_t *batches;
+    clock_t start;
+
+    apr_pool_create(&pool, parent);
+    fixture = make_fixture(pool);
+    batches = &fixture->runs->batches;
+    for (int i = 0; batches->last_number < (apr_uint64_t)count; i++) {
+        add_line(fixture, i % RUNS, 100);
+    }
+    agent_backlog_add(&batches->backlogs, fixture->leases[0]->deployment_id,
+                      AGENT_BACKLOG_DEDICATED, AGENT_BATCH_MAX_DEDICATED);
+    agent_backlog_set_slow(&batches->backlogs,
+                           fixture->leases[0]->deployment_id, 1);
+    start = clock();
+    for (int i = 0; i < 1000; i++) {
+        agent_batch_move_step(batches);
+    }
+    start = clock() - start;
+    assert_false(agent_batch_send_first_shared(batches)->is_dedicated);
+    assert_int_equal(count_dedicated(batches), 0);
+    apr_pool_destroy(pool);
+    return start;
+}
+
+/* 128 times as many: a step takes as long. */
+static void a_step_does_not_visit_all_lines_of_a_run_that_has_to_stay(
+    void **state)
+{
+    clock_t few = time_steps(*state, 4);
+
+    assert_true(time_steps(*state, 512) < 16 * few + CLOCKS_PER_SEC / 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +364,7 @@ int main(void)
         CHECK_TEST(one_line_waits_for_few_others_after_a_slow_batch),
         CHECK_TEST(quick_deployments_stay_in_the_shared_batches),
         CHECK_TEST(a_deployment_is_slow_for_some_seconds),
+        CHECK_TEST(a_step_does_not_visit_all_lines_of_a_run_that_has_to_stay),
     };
 
     return CHECK_RUN(tests);

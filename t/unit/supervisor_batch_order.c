@@ -100,6 +100,25 @@ static void begin_attempt(history_t *history, int kind)
     }
 }
 
+/* A run moves with all parts from one on: their memory is known without them.
+ */
+static void check_sums(const history_t *history)
+{
+    for (int i = 0; i < RUNS; i++) {
+        const agent_batch_run_t *last = apr_hash_get(
+            history->batches->parts, history->fixture->leases[i]->key.run_id,
+            36);
+        apr_size_t sum = 0;
+
+        for (const agent_batch_run_t *run = last; run != NULL;
+             run = run->earlier) {
+            sum += run->memory;
+            assert_int_equal(
+                last->memory_before + last->memory - run->memory_before, sum);
+        }
+    }
+}
+
 static void step(history_t *history)
 {
     agent_lease_t *lease = history->fixture->leases[below(RUNS)];
@@ -110,6 +129,7 @@ static void step(history_t *history)
                                   history->fixture->runs->context->now);
     }
     agent_batch_move_step(history->batches);
+    check_sums(history);
     for (int kind = 0; kind < 2; kind++) {
         if (history->sent[kind] == NULL && below(3) == 0) {
             begin_attempt(history, kind);

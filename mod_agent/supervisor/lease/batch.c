@@ -100,8 +100,10 @@ void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id)
 static void enter_shared(agent_batch_queue_t *queue, agent_batch_run_t *run)
 {
     run->earlier = last_shared(queue, run->key.run_id);
+    run->memory_before = 0;
     if (run->earlier != NULL) {
         run->earlier->later = run;
+        run->memory_before = run->earlier->memory_before + run->earlier->memory;
     }
     replace(queue->parts, run->key.run_id, run);
 }

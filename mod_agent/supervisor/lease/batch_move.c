@@ -74,26 +74,37 @@ void agent_batch_move_find_large(const agent_batch_queue_t *queue,
 static bool may_move(const agent_batch_queue_t *queue,
                      const agent_batch_run_t *run)
 {
-    apr_size_t bytes = AGENT_BATCH_OWN_BYTES;
-    const char *deployment_id = run->deployment_id;
+    const agent_batch_run_t *last = apr_hash_get(queue->parts, run->key.run_id,
+                                                 36);
 
-    for (; run != NULL; run = run->later) {
-        bytes += run->memory;
-    }
-    return agent_backlog_may_move(&queue->backlogs, deployment_id, bytes);
+    return agent_backlog_may_move(&queue->backlogs, run->deployment_id,
+                                  AGENT_BATCH_OWN_BYTES + last->memory
+                                      + last->memory_before
+                                      - run->memory_before);
 }
 
-static void move_all(agent_batch_queue_t *queue, const char *run_id)
+static void mark(agent_batch_queue_t *queue, agent_batch_run_t *run)
 {
+    if (!run->batch->is_sent && !run->is_moving && !run->is_discarded) {
+        run->is_moving = true;
+        queue->moving++;
+        agent_backlog_remove(&queue->backlogs, run->deployment_id,
+                             AGENT_BACKLOG_COST, run->cost);
+    }
+}
+
+/* Of the parts of a run that are marked only the first one may have to stay. */
+static void mark_all(agent_batch_queue_t *queue, const char *run_id)
+{
+    agent_batch_t *first = agent_batch_send_first_shared(queue);
     agent_batch_run_t *run = apr_hash_get(queue->parts, run_id, 36);
 
-    for (; run != NULL; run = run->earlier) {
-        if (!run->batch->is_sent && !run->is_moving) {
-            run->is_moving = true;
-            queue->moving++;
-            agent_backlog_remove(&queue->backlogs, run->deployment_id,
-                                 AGENT_BACKLOG_COST, run->cost);
-        }
+    for (; run != NULL && !run->is_moving; run = run->earlier) {
+        mark(queue, run);
+    }
+    run = first != NULL ? apr_hash_get(first->runs, run_id, 36) : NULL;
+    if (run != NULL) {
+        mark(queue, run);
     }
 }
 
@@ -102,7 +113,7 @@ void agent_batch_move_runs(agent_batch_queue_t *queue, apr_hash_t *runs)
     apr_hash_index_t *at = apr_hash_first(apr_hash_pool_get(runs), runs);
 
     for (; at != NULL; at = apr_hash_next(at)) {
-        move_all(queue, apr_hash_this_key(at));
+        mark_all(queue, apr_hash_this_key(at));
     }
 }
 
@@ -183,7 +194,7 @@ static void move_slow(agent_batch_queue_t *queue, const agent_batch_t *batch)
         if (i == run->first && !run->is_discarded
             && agent_backlog_is_slow(&queue->backlogs, run->deployment_id)
             && may_move(queue, run)) {
-            move_all(queue, run->key.run_id);
+            mark_all(queue, run->key.run_id);
         }
     }
 }

@@ -29,6 +29,9 @@ struct agent_batch_run_t {
     apr_size_t line_bytes;
     /* The memory that counts for them (batch.h). */
     apr_size_t memory;
+    /* Of a shared batch: that of the run's parts before, the saved ones
+     * included, since the first of those that wait together. */
+    apr_size_t memory_before;
     /* Of these, of a dedicated batch: lines of up to AGENT_CREDIT_MEDIUM. */
     apr_size_t medium_bytes;
     apr_size_t cost; /* estimated (batch_size.h) */
