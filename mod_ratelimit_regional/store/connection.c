@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends calls to the node of each partition, follows redirections, and returns
- * the replies in the order of the calls. Each call follows an ECHO of its
- * number: after a reply that was lost or repeated on the way, all later ones
- * would be taken for those of other calls. */
+/* Sends calls to the node of each partition and follows redirections. Each call
+ * follows an ECHO of its number: after a reply that was lost or repeated on the
+ * way, all later ones would be taken for those of other calls. */
 #include "connection.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +20,7 @@
 
 /* A call under way. */
 typedef struct pending_t {
+    bool is_used;
     uint32_t partition;
     rlr_wire_command_t command;
     rlr_node_t *node;
@@ -34,10 +35,8 @@ typedef struct pending_t {
 struct rlr_store_connection_t {
     const rlr_connection_config_t *config;
     rlr_route_t route;
-    rlr_sentinel_t *sentinel; /* NULL: none */
-    pending_t pending[RLR_LEDGER_PARTITIONS];
-    uint32_t first;
-    uint32_t count;
+    rlr_sentinel_t *sentinel;            /* NULL: none */
+    pending_t pending[RLR_ROUTE_PLACES]; /* of the partitions */
     uint64_t order;
     char error[1024];
 };
@@ -111,10 +110,11 @@ void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch)
 {
-    pending_t *pending = &connection->pending[connection->count++];
+    pending_t *pending = &connection->pending[partition];
     rlr_node_t *node;
 
     memset(pending, 0, sizeof(*pending));
+    pending->is_used = true;
     pending->partition = partition;
     node = rlr_route_find(&connection->route, partition, &pending->error);
     if (node != NULL) {
@@ -126,14 +126,14 @@ void rlr_connection_add(rlr_store_connection_t *connection,
 
 static bool is_under_way(const pending_t *pending)
 {
-    return pending->error == NULL && pending->reply == NULL
+    return pending->is_used && pending->error == NULL && pending->reply == NULL
         && pending->node->context != NULL
         && pending->node->generation == pending->generation;
 }
 
 void rlr_connection_flush(rlr_store_connection_t *connection)
 {
-    for (uint32_t i = connection->first; i < connection->count; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
         if (is_under_way(&connection->pending[i])) {
             rlr_node_flush(connection->pending[i].node);
         }
@@ -142,18 +142,17 @@ void rlr_connection_flush(rlr_store_connection_t *connection)
 
 /* ---- Receiving ---- */
 
-/* Returns the call whose reply comes next from the node of this one, which is
- * under way. */
+/* Returns the call whose reply comes next from the node; NULL: none. */
 static pending_t *find_oldest(rlr_store_connection_t *connection,
-                              pending_t *pending)
+                              const rlr_node_t *node)
 {
-    pending_t *oldest = pending;
+    pending_t *oldest = NULL;
 
-    for (uint32_t i = connection->first; i < connection->count; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
         pending_t *other = &connection->pending[i];
 
-        if (is_under_way(other) && other->node == pending->node
-            && other->order < oldest->order) {
+        if (is_under_way(other) && other->node == node
+            && (oldest == NULL || other->order < oldest->order)) {
             oldest = other;
         }
     }
@@ -202,7 +201,7 @@ static void fetch(rlr_store_connection_t *connection, pending_t *pending)
     rlr_node_t *node = pending->node;
 
     while (is_under_way(pending)) {
-        pending_t *oldest = find_oldest(connection, pending);
+        pending_t *oldest = find_oldest(connection, node);
         redisReply *reply;
 
         if (rlr_node_receive(node, &reply) != NULL) {
@@ -270,11 +269,77 @@ static const char *decode(rlr_store_connection_t *connection,
     return error;
 }
 
+/* The nodes with a call under way, each once. */
+static uint32_t list_nodes(rlr_node_t **nodes,
+                           rlr_store_connection_t *connection)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+        pending_t *pending = &connection->pending[i];
+
+        if (is_under_way(pending)
+            && find_oldest(connection, pending->node) == pending) {
+            nodes[count++] = pending->node;
+        }
+    }
+    return count;
+}
+
+/* Takes all replies that the node has sent. */
+static void read_node(rlr_store_connection_t *connection, rlr_node_t *node)
+{
+    pending_t *oldest = find_oldest(connection, node);
+    redisReply *reply = NULL;
+
+    if (rlr_node_read(node) != NULL) {
+        return;
+    }
+    while (oldest != NULL && rlr_node_next(node, &reply) == NULL
+           && reply != NULL) {
+        take_reply(oldest, reply);
+        oldest = find_oldest(connection, node);
+    }
+}
+
+void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
+{
+    rlr_node_t *nodes[RLR_ROUTE_PLACES];
+    struct pollfd wanted[RLR_ROUTE_PLACES];
+    uint32_t count = list_nodes(nodes, connection);
+
+    for (uint32_t i = 0; i < count; i++) {
+        wanted[i] = (struct pollfd){nodes[i]->context->fd, POLLIN, 0};
+    }
+    if (count == 0 || poll(wanted, count, wait_ms) <= 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (wanted[i].revents != 0) {
+            read_node(connection, nodes[i]);
+        }
+    }
+}
+
+bool rlr_connection_has_reply(const rlr_store_connection_t *connection,
+                              uint32_t partition)
+{
+    return !is_under_way(&connection->pending[partition]);
+}
+
+void rlr_connection_expire(rlr_store_connection_t *connection,
+                           uint32_t partition)
+{
+    if (is_under_way(&connection->pending[partition])) {
+        rlr_node_give_up(connection->pending[partition].node);
+    }
+}
+
 const char *rlr_connection_receive(rlr_store_connection_t *connection,
-                                   rlr_store_reply_t *reply,
+                                   uint32_t partition, rlr_store_reply_t *reply,
                                    uint32_t item_count)
 {
-    pending_t *pending = &connection->pending[connection->first];
+    pending_t *pending = &connection->pending[partition];
     const char *error;
 
     reply->status = RLR_STORE_FAILED;
@@ -288,10 +353,6 @@ const char *rlr_connection_receive(rlr_store_connection_t *connection,
     error = pending->reply != NULL
         ? decode(connection, pending, reply, item_count)
         : describe(connection, pending, "", pending->error);
-    connection->first++;
-    if (connection->first == connection->count) {
-        connection->first = 0;
-        connection->count = 0;
-    }
+    pending->is_used = false;
     return error;
 }

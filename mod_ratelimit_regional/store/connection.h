@@ -26,9 +26,8 @@ const char *rlr_connection_open(rlr_store_connection_t *connection);
  * away. */
 bool rlr_connection_has_nodes(const rlr_store_connection_t *connection);
 
-/* Queues a call to a partition, or to RLR_ROUTE_RULES; nothing is sent. Each
- * call is received, in the same order; at most RLR_LEDGER_PARTITIONS are under
- * way. The pool is used until then. */
+/* Queues a call to a partition, or to RLR_ROUTE_RULES, which has none under
+ * way; nothing is sent. Each call is received; the pool is used until then. */
 void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch);
@@ -36,11 +35,22 @@ void rlr_connection_add(rlr_store_connection_t *connection,
 /* Sends what is queued; receiving has the error. */
 void rlr_connection_flush(rlr_store_connection_t *connection);
 
-/* Waits for the next reply, for RLR_PERIOD_CALL_MS at most. Returns NULL, or
- * the error, with RLR_STORE_FAILED in the reply; if the server did not reply
- * its connection is closed. */
+/* Reads the replies that have come; if there are none, waits for wait_ms. */
+void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms);
+
+/* Whether a reply, or an error, is there, so that to receive does not wait. */
+bool rlr_connection_has_reply(const rlr_store_connection_t *connection,
+                              uint32_t partition);
+
+/* Ends a call without a reply: closes the connection to its server. */
+void rlr_connection_expire(rlr_store_connection_t *connection,
+                           uint32_t partition);
+
+/* Waits for the reply of the partition, for RLR_PERIOD_CALL_MS at most. Returns
+ * NULL, or the error, with RLR_STORE_FAILED in the reply; if the server did not
+ * reply its connection is closed. */
 const char *rlr_connection_receive(rlr_store_connection_t *connection,
-                                   rlr_store_reply_t *reply,
+                                   uint32_t partition, rlr_store_reply_t *reply,
                                    uint32_t item_count);
 
 #endif

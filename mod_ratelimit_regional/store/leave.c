@@ -52,7 +52,8 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
     rlr_connection_add(leaving->connection, &call, leaving->partition,
                        leaving->scratch);
     rlr_connection_flush(leaving->connection);
-    error = rlr_connection_receive(leaving->connection, &reply, count);
+    error = rlr_connection_receive(leaving->connection, leaving->partition,
+                                   &reply, count);
     *is_taken = error == NULL && reply.status == RLR_STORE_OK;
     if (error == NULL) {
         rlr_member_answer(&leaving->member, &call, &reply,

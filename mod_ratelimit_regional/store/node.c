@@ -9,7 +9,14 @@
 
 #include <apr_strings.h>
 
+#include "../counter/clock.h"
 #include "../group/period.h"
+
+/* From the second failure on: 1 s to 32 s. */
+#define PAUSE_MS     1000ULL
+#define FAILURES_MAX 6U
+/* Without a failure for so long, it has none. */
+#define FORGET_MS 60000U
 
 static const struct timeval patience = {.tv_sec = 0,
                                         .tv_usec = RLR_PERIOD_CALL_MS * 1000};
@@ -75,10 +82,30 @@ void rlr_node_close(rlr_node_t *node)
     }
 }
 
+/* A server that fails again and again, and answers in between, holds up the
+ * others each time that it is opened: the pause doubles, and begins with none.
+ */
+static void count_failure(rlr_node_t *node)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    if (now.floor_ms > node->failed_ms + FORGET_MS) {
+        node->failures = 0;
+    }
+    node->has_failed = true;
+    node->failed_ms = now.floor_ms;
+    node->pause_until_ms = now.floor_ms
+        + (node->failures > 0 ? PAUSE_MS << (node->failures - 1) : 0);
+    node->failures += node->failures < FAILURES_MAX;
+}
+
 /* Keeps the text, which must not contain a secret, and closes. */
 static const char *fail(rlr_node_t *node, const char *what, const char *text)
 {
-    node->has_failed |= node->context != NULL && node->context->err != 0;
+    if (node->context != NULL && node->context->err != 0) {
+        count_failure(node);
+    }
     snprintf(node->error, sizeof(node->error), "%s: %s", what, text);
     rlr_node_close(node);
     return node->error;
@@ -258,6 +285,34 @@ const char *rlr_node_flush(rlr_node_t *node)
         }
     }
     return NULL;
+}
+
+const char *rlr_node_read(rlr_node_t *node)
+{
+    return redisBufferRead(node->context) == REDIS_OK
+        ? NULL
+        : fail(node, "receive", node->context->errstr);
+}
+
+const char *rlr_node_next(rlr_node_t *node, redisReply **reply)
+{
+    void *received = NULL;
+
+    *reply = NULL;
+    if (node->context == NULL) {
+        return node->error;
+    }
+    if (redisGetReplyFromReader(node->context, &received) != REDIS_OK) {
+        return fail(node, "receive", node->context->errstr);
+    }
+    *reply = received;
+    return NULL;
+}
+
+void rlr_node_give_up(rlr_node_t *node)
+{
+    count_failure(node);
+    fail(node, "receive", "Resource temporarily unavailable");
 }
 
 const char *rlr_node_receive(rlr_node_t *node, redisReply **reply)

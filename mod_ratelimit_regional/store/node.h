@@ -19,8 +19,12 @@ typedef struct rlr_node_t {
     uint32_t generation;   /* of the context */
     uint64_t attempt_ms;   /* when it may be opened again; the caller's */
     bool has_failed;       /* to connect or to answer, since it was open */
-    redisContext *probe;   /* NULL: none */
-    char sha[41];          /* of the script, once it was open */
+    /* How often, of late, and until when it is not opened again. */
+    uint32_t failures;
+    uint64_t failed_ms;
+    uint64_t pause_until_ms;
+    redisContext *probe; /* NULL: none */
+    char sha[41];        /* of the script, once it was open */
     char error[512];
 } rlr_node_t;
 
@@ -47,6 +51,14 @@ void rlr_node_add_words(rlr_node_t *node, const char *const *words, int count);
 
 /* Sends what is queued. Returns NULL or the error; it is then closed. */
 const char *rlr_node_flush(rlr_node_t *node);
+
+/* Reads what has come, and returns the next reply of it, which the caller
+ * frees; NULL in *reply: none is complete. Both as flush. */
+const char *rlr_node_read(rlr_node_t *node);
+const char *rlr_node_next(rlr_node_t *node, redisReply **reply);
+
+/* Closes a connection whose server does not answer. */
+void rlr_node_give_up(rlr_node_t *node);
 
 /* Waits for the next reply, for RLR_PERIOD_CALL_MS at most; the caller frees
  * it. Returns NULL or the error; it is then closed. */

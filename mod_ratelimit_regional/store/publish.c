@@ -12,7 +12,7 @@ static const char *send_call(rlr_store_connection_t *connection,
 {
     rlr_connection_add(connection, call, RLR_ROUTE_RULES, pool);
     rlr_connection_flush(connection);
-    return rlr_connection_receive(connection, reply, 0);
+    return rlr_connection_receive(connection, RLR_ROUTE_RULES, reply, 0);
 }
 
 /* The host's number; none while it is not connected. */

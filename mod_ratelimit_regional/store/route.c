@@ -70,7 +70,8 @@ static const char *open_node(const rlr_route_t *route, rlr_node_t *node)
     if (node->context != NULL) {
         return NULL;
     }
-    if (is_cluster && get_ms() < node->attempt_ms) {
+    if (is_cluster
+        && (get_ms() < node->attempt_ms || get_ms() < node->pause_until_ms)) {
         return node->error;
     }
     /* To wait for a node that hangs would hold up the partitions of others. */

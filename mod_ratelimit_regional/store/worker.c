@@ -16,6 +16,8 @@
 #include "publish.h"
 
 #define IDLE_US 100000U
+/* While replies of a slow node are outstanding. */
+#define WAITING_US 1000U
 
 typedef struct worker_t {
     rlr_exchange_t exchange;
@@ -175,7 +177,8 @@ static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
     apr_pool_create(&scratch, worker->pool);
     while (!rlr_queue_is_stopped(worker->exchange.queue)) {
         rlr_pending_request_t *pending_requests = rlr_queue_take(
-            worker->exchange.queue, IDLE_US);
+            worker->exchange.queue,
+            rlr_exchange_is_waiting(&worker->exchange) ? WAITING_US : IDLE_US);
         const char *error = rlr_exchange_run(&worker->exchange,
                                              pending_requests, scratch);
 
@@ -242,6 +245,8 @@ void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
     exchange->ledger = &group->ledger;
     exchange->member = group->member;
     exchange->queue = queue;
+    exchange->timeout_ms = group->config->timeout_ms;
+    exchange->pool = worker->pool;
     exchange->connection = rlr_connection_make(&group->config->connection,
                                                worker->pool);
     if (rv == APR_SUCCESS) {

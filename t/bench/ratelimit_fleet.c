@@ -6,6 +6,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/store/connection.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/away.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
+/* OBJECTS: ../mod_ratelimit_regional/store/flight.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/node.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/route.c */
@@ -96,6 +97,8 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
     slots.all = apr_pcalloc(host->pool, sizeof(*slots.all));
     host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US, host->pool);
     host->exchange.connection = rlr_connection_make(config, host->pool);
+    host->exchange.timeout_ms = TIMEOUT_US / 1000;
+    host->exchange.pool = host->pool;
     host->exchange.tag = number + 1;
     memcpy(host->exchange.member.id, id, sizeof(id));
     snprintf(host->exchange.member.name, sizeof(host->exchange.member.name),

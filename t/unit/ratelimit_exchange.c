@@ -3,6 +3,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
+/* OBJECTS: ../mod_ratelimit_regional/store/flight.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/away.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
 /* Exchanges of a host with a store that is simulated in the same process. */
@@ -22,13 +23,24 @@
 
 /* ---- The connection ---- */
 
+/* A call under way: its reply, made when it was sent. */
+typedef struct answer_t {
+    bool is_sent;
+    bool is_lost;  /* there is no reply: the connection has been closed */
+    uint32_t left; /* polls until its reply comes */
+    rlr_store_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
+    rlr_store_reply_t reply;
+} answer_t;
+
 struct rlr_store_connection_t {
     group_store_t *stores[RLR_LEDGER_PARTITIONS];
-    const rlr_store_call_t *calls[RLR_LEDGER_PARTITIONS];
-    uint32_t partitions[RLR_LEDGER_PARTITIONS];
-    uint32_t first;
-    uint32_t count;
+    answer_t answers[RLR_LEDGER_PARTITIONS];
+    /* After how many polls each partition answers; HANGS: never. */
+    uint32_t polls[RLR_LEDGER_PARTITIONS];
+    bool has_nodes;
 };
+
+#define HANGS UINT32_MAX
 
 static uint64_t get_us(void)
 {
@@ -45,34 +57,65 @@ const char *rlr_connection_open(rlr_store_connection_t *connection)
 
 bool rlr_connection_has_nodes(const rlr_store_connection_t *connection)
 {
-    return false;
+    return connection->has_nodes;
 }
 
 void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch)
 {
-    connection->calls[connection->count] = call;
-    connection->partitions[connection->count++] = partition;
+    answer_t *answer = &connection->answers[partition];
+
+    assert_false(answer->is_sent);
+    memset(answer, 0, sizeof(*answer));
+    answer->is_sent = true;
+    answer->left = connection->polls[partition];
+    answer->reply.grants = answer->grants;
+    group_store_call(connection->stores[partition], get_us(), call,
+                     &answer->reply);
 }
 
 void rlr_connection_flush(rlr_store_connection_t *connection)
 {
 }
 
+void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
+{
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        uint32_t *left = &connection->answers[i].left;
+
+        *left -= *left != HANGS && *left > 0;
+    }
+}
+
+bool rlr_connection_has_reply(const rlr_store_connection_t *connection,
+                              uint32_t partition)
+{
+    return connection->answers[partition].left == 0;
+}
+
+void rlr_connection_expire(rlr_store_connection_t *connection,
+                           uint32_t partition)
+{
+    connection->answers[partition].left = 0;
+    connection->answers[partition].is_lost = true;
+}
+
 const char *rlr_connection_receive(rlr_store_connection_t *connection,
-                                   rlr_store_reply_t *reply,
+                                   uint32_t partition, rlr_store_reply_t *reply,
                                    uint32_t item_count)
 {
-    uint32_t i = connection->first++;
+    answer_t *answer = &connection->answers[partition];
+    rlr_store_grant_t *grants = reply->grants;
 
-    group_store_call(connection->stores[connection->partitions[i]], get_us(),
-                     connection->calls[i], reply);
-    if (connection->first == connection->count) {
-        connection->first = 0;
-        connection->count = 0;
-    }
-    return NULL;
+    /* It would wait for a node of a cluster. */
+    assert_int_equal(answer->left, 0);
+    assert_true(answer->is_sent);
+    answer->is_sent = false;
+    *reply = answer->reply;
+    reply->grants = grants;
+    memcpy(grants, answer->grants, item_count * sizeof(*grants));
+    return answer->is_lost ? "lost" : NULL;
 }
 
 /* ---- A host ---- */
@@ -99,6 +142,8 @@ static void start(host_t *host)
     host->exchange.ledger = &host->memory.ledger;
     host->exchange.queue = rlr_queue_make(&slots, 1000, host->pool);
     host->exchange.connection = &host->connection;
+    host->exchange.timeout_ms = 5;
+    host->exchange.pool = host->pool;
     memcpy(host->exchange.member.id, id, sizeof(id));
     host->exchange.member.members = 1;
     host->exchange.member.share_ms = 3600000;
@@ -114,23 +159,34 @@ static void stop(host_t *host)
     apr_terminate();
 }
 
+static const char *exchange_once(host_t *host)
+{
+    apr_pool_t *scratch;
+    const char *error;
+
+    apr_pool_create(&scratch, host->pool);
+    error = rlr_exchange_run(&host->exchange,
+                             rlr_queue_take(host->exchange.queue, 0), scratch);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+static uint32_t count_connected(host_t *host)
+{
+    rlr_ledger_summary_t summary;
+
+    rlr_ledger_sum_up(&summary, &host->memory.ledger, false, get_us() / 1000);
+    return summary.connected;
+}
+
 /* Exchanges until that many partitions are connected; false: they are not after
  * EXCHANGES. */
 static bool connect_partitions(host_t *host, uint32_t count)
 {
-    rlr_ledger_summary_t summary = {0};
-
-    for (int i = 0; i < EXCHANGES && summary.connected < count; i++) {
-        apr_pool_t *scratch;
-
-        apr_pool_create(&scratch, host->pool);
-        assert_null(rlr_exchange_run(
-            &host->exchange, rlr_queue_take(host->exchange.queue, 0), scratch));
-        apr_pool_destroy(scratch);
-        rlr_ledger_sum_up(&summary, &host->memory.ledger, false,
-                          get_us() / 1000);
+    for (int i = 0; i < EXCHANGES && count_connected(host) < count; i++) {
+        exchange_once(host);
     }
-    return summary.connected >= count;
+    return count_connected(host) >= count;
 }
 
 static void a_lock_that_is_not_free_holds_up_no_other_partition(void **state)
@@ -145,10 +201,76 @@ static void a_lock_that_is_not_free_holds_up_no_other_partition(void **state)
     stop(&host);
 }
 
+static void a_node_that_hangs_is_not_waited_for(void **state)
+{
+    unsigned char other[RLR_STORE_KEY_BYTES] = {0, 6};
+    host_t host;
+    uint32_t hanging = 0;
+
+    start(&host);
+    host.connection.has_nodes = true;
+    for (uint32_t i = 0; i < 5; i++) {
+        host.connection.polls[i] = HANGS;
+        hanging |= 1U << i;
+    }
+    assert_true(connect_partitions(&host, 11));
+    assert_true(rlr_exchange_is_waiting(&host.exchange));
+    for (int i = 0; i < 100; i++) {
+        const rlr_store_call_t *call = &host.exchange.flights[6].call;
+
+        rlr_queue_refill(host.exchange.queue, other, ten);
+        exchange_once(&host);
+        assert_int_equal(call->item_count, 1);
+        assert_int_equal(host.exchange.away.partitions & ~hanging, 0);
+    }
+    stop(&host);
+}
+
+static void the_reply_of_a_slow_node_is_taken_later(void **state)
+{
+    host_t host;
+
+    start(&host);
+    host.connection.has_nodes = true;
+    /* More polls than a round waits for: not within the timeout. */
+    host.exchange.timeout_ms = 0;
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        host.connection.polls[i] = 3;
+    }
+    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    stop(&host);
+}
+
+static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES] = {0};
+    host_t host;
+
+    start(&host);
+    host.connection.has_nodes = true;
+    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    host.connection.polls[0] = HANGS;
+    while (!host.exchange.flights[0].is_sent) {
+        rlr_queue_refill(host.exchange.queue, key, ten);
+        exchange_once(&host);
+    }
+    assert_true(rlr_queue_is_away(host.exchange.queue, key));
+    /* Its call ends after half a second, in which others are answered. */
+    host.connection.polls[0] = 0;
+    while (host.exchange.flights[0].is_sent
+           || rlr_queue_is_away(host.exchange.queue, key)) {
+        exchange_once(&host);
+    }
+    stop(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_lock_that_is_not_free_holds_up_no_other_partition),
+        CHECK_TEST(a_node_that_hangs_is_not_waited_for),
+        CHECK_TEST(the_reply_of_a_slow_node_is_taken_later),
+        CHECK_TEST(requests_for_a_node_that_is_slow_are_not_sent),
     };
 
     return CHECK_RUN(tests);

@@ -115,10 +115,33 @@ static void a_node_that_hangs_is_opened_once_it_answers(void **state)
     end(&test);
 }
 
+static void a_node_that_fails_again_and_again_is_opened_less_often(void **state)
+{
+    static const uint64_t pauses_ms[] = {0,    1000,  2000,  4000,
+                                         8000, 16000, 32000, 32000};
+    rlr_node_t *node;
+    case_t test;
+
+    begin(&test);
+    node = test.route.nodes[0];
+    for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+        rlr_node_give_up(node);
+        assert_int_equal(node->pause_until_ms - node->failed_ms, pauses_ms[i]);
+    }
+    /* In the pause it is not asked. */
+    find(&test);
+    assert_null(node->probe);
+    node->failed_ms -= 60001;
+    rlr_node_give_up(node);
+    assert_int_equal(node->pause_until_ms, node->failed_ms);
+    end(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_node_that_hangs_is_opened_once_it_answers),
+        CHECK_TEST(a_node_that_fails_again_and_again_is_opened_less_often),
     };
 
     return CHECK_RUN(tests);

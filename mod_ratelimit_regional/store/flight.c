@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds the call of a partition, with its pending requests. */
+#include "flight.h"
+
+#include <string.h>
+
+#include "../group/leases.h"
+#include "../group/period.h"
+
+/* Milliseconds between heartbeats of an idle partition; with more hosts more,
+ * so that one store has time for all. */
+#define IDLE_MS(members) (300U + 3U * (members) / 5U)
+/* Of one in an epoch that is not complete yet. */
+#define JOINING_MS(members) (80U + (members))
+
+rlr_time_t rlr_flight_time(void)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return now;
+}
+
+static uint64_t take_tag(rlr_exchange_t *exchange)
+{
+    exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
+    return exchange->tag;
+}
+
+static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
+                      const rlr_pending_request_t *pending, uint64_t now_ms)
+{
+    rlr_lease_t *lease = rlr_leases_lock(exchange->ledger, pending->key,
+                                         pending->limit, now_ms);
+    rlr_lease_t none;
+
+    /* Without a slot only what is needed now. */
+    rlr_lease_init(&none, pending->key, pending->limit);
+    rlr_lease_request(item, lease != NULL ? lease : &none, pending->waiting,
+                      take_tag(exchange), now_ms);
+    if (lease != NULL) {
+        rlr_leases_unlock(exchange->ledger, lease);
+    }
+}
+
+/* Moves pending requests of the partition from the list to the flight. */
+static void take_pending_requests(rlr_exchange_t *exchange,
+                                  rlr_flight_t *flight,
+                                  rlr_pending_request_t **list)
+{
+    rlr_pending_request_t **at = list;
+    uint32_t count = 0;
+
+    flight->items = apr_pcalloc(
+        flight->pool, RLR_CONNECTION_ITEMS_MAX * sizeof(*flight->items));
+    while (*at != NULL && count < RLR_CONNECTION_ITEMS_MAX) {
+        rlr_pending_request_t *pending = *at;
+
+        /* A reset is a call of its own. */
+        if (rlr_ledger_partition_of(pending->key) != flight->partition
+            || (count > 0
+                && pending->is_reset
+                    != flight->pending_requests[0]->is_reset)) {
+            at = &pending->next;
+            continue;
+        }
+        *at = pending->next;
+        if (pending->is_reset) {
+            flight->call.kind = RLR_STORE_RESET;
+            memcpy(flight->items[count].key, pending->key,
+                   sizeof(pending->key));
+            flight->items[count].tag = take_tag(exchange);
+        }
+        else {
+            fill_item(exchange, &flight->items[count], pending,
+                      flight->sent_ms);
+        }
+        flight->pending_requests[count++] = pending;
+    }
+    flight->call.items = flight->items;
+    flight->call.item_count = count;
+}
+
+static bool has_pending_request(const rlr_pending_request_t *list,
+                                uint32_t partition)
+{
+    while (list != NULL && rlr_ledger_partition_of(list->key) != partition) {
+        list = list->next;
+    }
+    return list != NULL;
+}
+
+static bool is_due(const rlr_exchange_t *exchange, uint32_t partition,
+                   const rlr_ledger_state_t *state, uint64_t now_ms,
+                   bool has_pending_requests)
+{
+    uint32_t members = exchange->member.members;
+
+    return has_pending_requests
+        || rlr_away_is_due(&exchange->away, partition, now_ms)
+        || !state->member.is_confirmed
+        || now_ms >= state->member.heartbeat_until_ms
+        || now_ms >= state->heartbeat_sent_ms
+            + (state->member.is_complete ? IDLE_MS(members)
+                                         : JOINING_MS(members));
+}
+
+bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
+                            rlr_ledger_state_t *state,
+                            rlr_pending_request_t **list)
+{
+    uint64_t now_ms = rlr_flight_time().floor_ms;
+    bool has_pending_requests = has_pending_request(*list, flight->partition);
+    bool alone;
+    rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
+
+    if (state->member.has_left || now_ms < state->alone_until_ms
+        || !is_due(exchange, flight->partition, state, now_ms,
+                   has_pending_requests)) {
+        return false;
+    }
+    rlr_member_fill(&flight->call, &state->member, &exchange->member, kind,
+                    now_ms);
+    flight->generation = state->member.generation;
+    flight->sent_ms = now_ms;
+    rlr_away_try(&exchange->away, flight->partition, now_ms);
+    if (alone) {
+        state->alone_until_ms = now_ms + RLR_FLIGHT_ALONE_MS;
+    }
+    if (kind == RLR_STORE_HEARTBEAT) {
+        state->heartbeat_sent_ms = now_ms;
+        if (has_pending_requests && state->member.is_confirmed) {
+            take_pending_requests(exchange, flight, list);
+        }
+    }
+    return true;
+}
