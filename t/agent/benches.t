@@ -36,10 +36,12 @@ like $output, qr/^\| turns \| 20 \|$/m, 'bench: chats print their figures';
 
 # Of applications, whose packages come from registries.
 SKIP: {
-    $output = qx('@{[ root() ]}/t/bench/applications.pl' runs chats 2>&1);
-    skip "no packages: $output", 3 if $? && $output !~ /^measuring/m;
+    $output = qx('@{[ root() ]}/t/bench/applications.pl' runs chats streams processes 2>&1);
+    skip "no packages: $output", 6 if $? && $output !~ /^measuring/m;
     is $?, 0, 'bench: applications succeed' or diag $output;
     like $output, qr/^\| create -> join p50 .*^\| bytes stored by a turn/ms, 'bench: applications print their figures';
+    like $output, qr/^\| \d+ streams of a graph in Python, an event a second each: delivered \| \d+ of \d+, 0 streams cut \|$/m, 'bench: streams of applications print their figures';
+    like $output, qr/^\| a node of 50 ms in $_: runs a second with 4 processes/m, "bench: processes in $_ print their figures" for qw(python javascript);
     my $ratio = qr/^\| \.\.\. ratio of the two \(aim 1\.7\) \| [\d.]+ \| [\d.]+ \|/m;
     like $output, qr/^\| \.\.\. in turns with the bare library .*?$ratio.*^\| \.\.\. alone on its pipes .*?$ratio/ms,
         'bench: runners beside the bare library, in the server and alone on their pipes';
