@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Applications qw(runner_of);
 use AgentTest::Env qw(root write_file);
 use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
@@ -495,6 +496,23 @@ for (const [value, change] of changes) {
 END
 open my $output, '-|', 'node', '--input-type=module', '-e', $changes or die "node: $!\n";
 is_deeply [ map { s/\n//r } <$output> ], [ ('changed') x 4, 'known', ('changed') x 2 ], 'values: an object that was mutated is encoded again';
+
+# --- Descriptors ----------------------------------------------------------------------
+
+sub pong {
+    my ($of, $id) = @_;
+    $of->send({ type => 'ping', id => $id });
+    return ($of->lines_until(sub { $_[0]{type} eq 'pong' }))[-1];
+}
+
+my $few = ApplicationTest->new(command => [ '/usr/bin/prlimit', '--nofile=256', runner_of('javascript') ], directory => NodeApplication::application('node'),
+    graphs => { act => './graphs.mjs:act' });
+is +($few->run(graph_id => 'act', input => { answer => 'print' }))[-1]{status}, 'success', 'descriptors: a run leaves none open';
+ok !pong($few, 1)->{spent}, 'descriptors: the process goes on';
+@lines = $few->run(graph_id => 'act', input => { answer => 'leaves' });
+is $lines[-1]{status}, 'success', 'descriptors: a run that leaves most of them open succeeds';
+is pong($few, 2)->{spent}, Cpanel::JSON::XS::true(), 'descriptors: pong asks for another process then';
+like $few->log_text, qr/almost all descriptors are in use at the end of run $lines[-1]{run_id} of graph act/, 'descriptors: the log names the run';
 
 # --- Members of configurable that events do not have ---------------------------------
 

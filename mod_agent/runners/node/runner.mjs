@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatches the messages of the supervisor to the runs of this process.
 import { Call } from './call.mjs';
+import { isNearlyFull } from './descriptors.mjs';
 import { settleDirectory } from './directory.mjs';
 import { describeError } from './errors.mjs';
 import { exitProcess } from './exit.mjs';
@@ -93,8 +94,16 @@ export class Runner {
         this.#runs.set(message.run_id, run);
         run.execute().catch((error) => log(`run ${message.run_id}: ${error.stack}`)).finally(() => {
             this.#runs.delete(message.run_id);
+            this.#lookAtDescriptors(message);
             this.#exitIfDrained();
         });
+    }
+
+    #lookAtDescriptors({ run_id: id, graph_id: graph }) {
+        if (!this.#wire.isSpent && isNearlyFull()) {
+            this.#wire.spend();
+            log(`almost all descriptors are in use at the end of run ${id} of graph ${graph}: this process should get no more runs`);
+        }
     }
 
     #drain() {

@@ -13,7 +13,7 @@ const WAIT_MS = 5;
 
 export class Wire {
     #worker;
-    #shared = new Int32Array(new SharedArrayBuffer(16));
+    #shared = new Int32Array(new SharedArrayBuffer(20));
     #waiting = [];
     #flushed;
     // Lines that are written after a turn of the loop that has added none, their number before it, and
@@ -22,6 +22,7 @@ export class Wire {
     #before = 0;
     #since = 0;
     #isDue = false;
+    isSpent = false;
 
     // take(line): each line of the supervisor, as text. end(status): the input is over, or a pipe
     // was closed here.
@@ -116,6 +117,12 @@ export class Wire {
         }
         Atomics.store(this.#shared, 3, written > 0 && written < bytes.length ? PARTLY : FREE);
         return written;
+    }
+
+    // From now on `pong` asks for another process in place of this one.
+    spend() {
+        this.isSpent = true;
+        Atomics.store(this.#shared, 4, 1);
     }
 
     // Names the graphs that are being imported, for the log if one blocks this thread; the last one to

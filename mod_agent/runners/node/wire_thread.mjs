@@ -23,7 +23,8 @@ const BLOCKED_MS = 5000;
 const RESUME_BYTES = 256 * 1024;
 
 // [0]: bytes that are not written yet, of both threads; [1]: 1 while the main thread waits for
-// them; [2]: the number of probes that it has answered; [3]: who writes (wire.mjs).
+// them; [2]: the number of probes that it has answered; [3]: who writes (wire.mjs);
+// [4]: 1 when the process should be replaced.
 const shared = new Int32Array(workerData.shared);
 const input = new net.Socket({ fd: 3, readable: true, writable: false });
 const output = new net.Socket({ fd: 4, readable: false, writable: true });
@@ -110,7 +111,8 @@ function takeLine(line) {
         // The main thread reports the line.
     }
     if (ping) {
-        pongs.push(Buffer.from(`${JSON.stringify({ type: 'pong', id: ping.id, busy_ms: busyMs() })}\n`));
+        const spent = Atomics.load(shared, 4) === 1 ? { spent: true } : {};
+        pongs.push(Buffer.from(`${JSON.stringify({ type: 'pong', id: ping.id, busy_ms: busyMs(), ...spent })}\n`));
         writePongs();
     } else {
         parentPort.postMessage(line);
