@@ -154,6 +154,22 @@ subtest 'processes with a session of their own end with the runner that started 
     sql('delete from agent.run_queue');
 };
 
+subtest 'a process that claims to be of another runner, by the limits that it can lower, ends with its own' => sub {
+    my $sv = TestSupervisor->start($pg, runners => 2, slots => 1);
+    $sv->wait_ready;
+    $sv->wait_runners(2);
+    my %locks_of = map { $_ => slurp("/proc/$_/limits") =~ /^Max file locks\s+(\d+)/m } $sv->runner_pids;
+    my ($older, $newer) = sort { $locks_of{$a} <=> $locks_of{$b} } keys %locks_of;
+    my %input = (do => 'child', daemon => 1, locks => $locks_of{$older});
+    my %left = map { $_->{runner} => $_->{pid} } map { (events_of($sv->start_run(\%input)))[1][1] } 1, 2;
+    is slurp("/proc/$left{$newer}/limits") =~ /^Max file locks\s+(\d+)/m && $1, $locks_of{$older}, 'it has a limit of the other one';
+    kill KILL => $newer;
+    wait_for('the process to end', sub { !is_alive($left{$newer}) });
+    ok is_alive($left{$older}), 'the process of the other runner goes on';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql('delete from agent.run_queue');
+};
+
 subtest 'kill -9 of the spawner: the supervisor exits with status 1, runs are released' => sub {
     my ($sv, $run);
     # Repeated when the machine stalls during the final writes (AGT0353).

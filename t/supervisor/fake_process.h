@@ -30,9 +30,11 @@ static int fork_child(int has_session)
     return (int)child;
 }
 
-/* As a daemon, whose parent has ended. */
-static int fork_daemon(void)
+/* As a daemon, whose parent has ended; with a limit of its own, if it is not 0,
+ * as far as it can be lowered. */
+static int fork_daemon(int locks)
 {
+    const struct rlimit limit = {(rlim_t)locks, (rlim_t)locks};
     int pipes[2];
     int daemon = -1;
     pid_t parent;
@@ -42,6 +44,9 @@ static int fork_daemon(void)
     }
     parent = fork();
     if (parent == 0) {
+        if (locks > 0) {
+            setrlimit(RLIMIT_LOCKS, &limit);
+        }
         daemon = fork_child(1);
         _exit(write(pipes[1], &daemon, sizeof(daemon)) < 0);
     }

@@ -174,15 +174,17 @@ static void do_gate(run_t *run, json_object *input)
 }
 
 /* Hangs, with a child that does not end by itself; with "session" it leaves the
- * runner's group of processes, with "daemon" the runner too. */
+ * runner's group of processes, with "daemon" the runner too, "locks" is a
+ * limit. */
 static void do_child(run_t *run, json_object *input)
 {
     int has_session = json_object_object_get_ex(input, "session", NULL);
+    json_object *locks = json_object_object_get(input, "locks");
     char data[64];
 
     snprintf(data, sizeof(data), "{\"pid\":%d,\"runner\":%d}",
              json_object_object_get_ex(input, "daemon", NULL)
-                 ? fork_daemon()
+                 ? fork_daemon(locks == NULL ? 0 : json_object_get_int(locks))
                  : fork_child(has_session),
              (int)getpid());
     event(run, "custom", data);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
@@ -247,26 +248,44 @@ apr_int64_t agent_process_resident(pid_t pid)
         : -1;
 }
 
-apr_int64_t agent_process_locks(pid_t pid)
+/* RLIMIT_LOCKS limits nothing since Linux 2.4.25, RLIMIT_RSS since 2.4.30. */
+void agent_process_set_mark(apr_uint32_t id)
 {
-    static const char name[] = "\nMax file locks";
-    char path[64];
-    char text[4096];
-    const char *at;
+    const struct rlimit low = {id, id};
+    const struct rlimit high = {APR_UINT32_MAX - id, APR_UINT32_MAX - id};
+
+    setrlimit(RLIMIT_LOCKS, &low);
+    setrlimit(RLIMIT_RSS, &high);
+}
+
+/* The soft limit of that name in /proc/PID/limits; -1: none. */
+static apr_int64_t find_limit(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
     char *end;
     apr_int64_t limit;
+
+    if (at == NULL) {
+        return -1;
+    }
+    at += strlen(name);
+    limit = apr_strtoi64(at, &end, 10);
+    return end != at ? limit : -1;
+}
+
+apr_int64_t agent_process_mark(pid_t pid)
+{
+    char path[64];
+    char text[4096];
+    apr_int64_t id;
 
     snprintf(path, sizeof(path), "/proc/%ld/limits", (long)pid);
     if (read_small(path, text, sizeof(text)) <= 0) {
         return -1;
     }
-    at = strstr(text, name);
-    if (at == NULL) {
-        return -1;
-    }
-    at += sizeof(name) - 1;
-    limit = apr_strtoi64(at, &end, 10);
-    return end != at ? limit : -1;
+    id = find_limit(text, "\nMax file locks");
+    return find_limit(text, "\nMax resident set") == APR_UINT32_MAX - id ? id
+                                                                         : -1;
 }
 
 bool agent_process_same_boot(const char *one, const char *other)

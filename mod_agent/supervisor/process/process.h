@@ -68,9 +68,15 @@ apr_int64_t agent_process_start_time(pid_t pid);
  * privilege, even for a process that is not dumpable. */
 apr_int64_t agent_process_resident(pid_t pid);
 
-/* Returns RLIMIT_LOCKS of a process; -1: none, or unknown. Needs no privilege,
- * which prlimit() does for a process of another user. */
-apr_int64_t agent_process_locks(pid_t pid);
+/* Marks this process, and those that it will start, with an id: as two limits
+ * that limit nothing, of which one is lower and one higher for a smaller id.
+ * Neither can be raised without privileges, so that no process can take the
+ * mark of another id. */
+void agent_process_set_mark(apr_uint32_t id);
+
+/* Returns the id with which a process is marked; -1: none, or unknown. Needs no
+ * privilege, which prlimit() does for a process of another user. */
+apr_int64_t agent_process_mark(pid_t pid);
 
 /* Whether two boot ids are of the same boot of one machine, in any pid name
  * space. */

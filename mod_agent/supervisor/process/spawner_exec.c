@@ -113,18 +113,6 @@ static void limit_count(int resource, int count, const char *what)
     }
 }
 
-/*
- * The spawner may adopt processes of this runner: all of them have its id as
- * the limit that limits nothing since Linux 2.4.25. They inherit it, whatever
- * session they are in, and cannot raise it without privileges.
- */
-static void mark_processes(apr_uint32_t id)
-{
-    const struct rlimit mark = {id, id};
-
-    setrlimit(RLIMIT_LOCKS, &mark);
-}
-
 static void drop_rights(const agent_spawn_params_t *params)
 {
     const struct rlimit no_core = {0, 0};
@@ -181,7 +169,7 @@ void agent_spawner_exec(const agent_spawn_params_t *params,
     agent_process_reset_signals();
     signal(SIGPIPE, SIG_DFL);
     limit_count(RLIMIT_NOFILE, pool->files, "limit of files");
-    mark_processes(params->id);
+    agent_process_set_mark(params->id);
     drop_rights(params);
     limit_count(RLIMIT_NPROC, pool->processes, "limit of processes");
     limit_memory(pool->memory);

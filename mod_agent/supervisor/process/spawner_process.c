@@ -341,7 +341,7 @@ static bool is_of_runner(spawner_t *s, pid_t pid)
     if (find_child(s, pid) != NULL) {
         return true;
     }
-    mark = agent_process_locks(pid);
+    mark = agent_process_mark(pid);
     for (int i = 0; i < MAX_CHILDREN; i++) {
         if (s->children[i].pid != 0 && s->children[i].id == mark) {
             return true;
