@@ -76,7 +76,9 @@ static void end_attempt(history_t *history, int kind)
     }
     check_lines(history, batch);
     if (kind == 0) {
-        agent_batch_move_measure(history->batches, batch, 1 + below(400000));
+        agent_batch_move_mark_slow(history->batches,
+                                   &history->fixture->runs->leases, batch,
+                                   1 + below(400000));
     }
     if (kind == 0 && outcome < 4) {
         move_some_runs(history, batch->pool);

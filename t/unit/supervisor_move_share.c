@@ -108,7 +108,8 @@ static void save(flood_t *f, connection_t *connection)
     }
     if (!batch->is_dedicated) {
         agent_batch_size_save(&f->queue->batch_size, batch->cost, elapsed);
-        agent_batch_move_measure(f->queue, batch, elapsed);
+        agent_batch_move_mark_slow(f->queue, &f->fixture->runs->leases, batch,
+                                   elapsed);
     }
     agent_batch_remove(f->queue, batch);
     connection->sent = NULL;

@@ -49,26 +49,6 @@ void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
     agent_batch_discard_run(queue, batch, run);
 }
 
-void agent_batch_move_find_large(const agent_batch_queue_t *queue,
-                                 apr_size_t cost, apr_hash_t *runs,
-                                 apr_pool_t *pool)
-{
-    apr_hash_index_t *at = apr_hash_first(pool, queue->parts);
-
-    for (; at != NULL; at = apr_hash_next(at)) {
-        const agent_batch_run_t *last = apr_hash_this_val(at);
-        const agent_batch_run_t *run = last;
-        apr_size_t sum = 0;
-
-        for (; run != NULL && sum <= cost; run = run->earlier) {
-            sum += run->batch->is_sent ? 0 : run->cost;
-        }
-        if (sum > cost) {
-            apr_hash_set(runs, last->key.run_id, 36, last);
-        }
-    }
-}
-
 /* The run moves with all its lines from this part on, which follow each other.
  */
 static bool may_move(const agent_batch_queue_t *queue,
@@ -137,17 +117,13 @@ static apr_hash_t *sum_costs(const agent_batch_t *batch)
     return sums;
 }
 
-void agent_batch_move_measure(agent_batch_queue_t *queue,
-                              const agent_batch_t *batch,
-                              apr_interval_time_t elapsed)
+static void mark_deployments(agent_batch_queue_t *queue,
+                             const agent_batch_t *batch,
+                             apr_interval_time_t elapsed)
 {
     apr_size_t cost = batch->cost;
-    apr_hash_index_t *at;
+    apr_hash_index_t *at = apr_hash_first(batch->pool, sum_costs(batch));
 
-    if (!agent_batch_size_is_slow(cost, cost, elapsed)) {
-        return;
-    }
-    at = apr_hash_first(batch->pool, sum_costs(batch));
     for (; at != NULL; at = apr_hash_next(at)) {
         const apr_size_t *part = apr_hash_this_val(at);
 
@@ -157,6 +133,61 @@ void agent_batch_move_measure(agent_batch_queue_t *queue,
                 (apr_size_t)((double)cost * (double)AGENT_BATCH_SIZE_TARGET
                              / (double)elapsed));
         }
+    }
+}
+
+/* Adds the runs whose lines in shared batches that are not in flight have more
+ * than `cost`. Keys are borrowed from the batches. */
+static void find_large(const agent_batch_queue_t *queue, apr_size_t cost,
+                       apr_hash_t *runs, apr_pool_t *pool)
+{
+    apr_hash_index_t *at = apr_hash_first(pool, queue->parts);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *last = apr_hash_this_val(at);
+        const agent_batch_run_t *run = last;
+        apr_size_t sum = 0;
+
+        for (; run != NULL && sum <= cost; run = run->earlier) {
+            sum += run->batch->is_sent ? 0 : run->cost;
+        }
+        if (sum > cost) {
+            apr_hash_set(runs, last->key.run_id, 36, last);
+        }
+    }
+}
+
+static void mark_runs(agent_batch_queue_t *queue,
+                      const agent_lease_table_t *leases,
+                      const agent_batch_t *batch, apr_interval_time_t elapsed)
+{
+    apr_hash_t *slow = apr_hash_make(batch->pool);
+    apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
+
+    for (; at != NULL; at = apr_hash_next(at)) {
+        const agent_batch_run_t *run = apr_hash_this_val(at);
+        agent_lease_t *lease = agent_lease_find(leases, &run->key);
+
+        if (lease != NULL && !run->is_discarded
+            && agent_batch_size_is_slow(run->cost, batch->cost, elapsed)) {
+            agent_batch_size_dedicate(&lease->batch_size, queue->context->now);
+            apr_hash_set(slow, run->key.run_id, 36, run);
+        }
+    }
+    if (apr_hash_count(slow) > 0) {
+        find_large(queue, AGENT_BATCH_SIZE_FIRST, slow, batch->pool);
+        agent_batch_move_runs(queue, slow);
+    }
+}
+
+void agent_batch_move_mark_slow(agent_batch_queue_t *queue,
+                                const agent_lease_table_t *leases,
+                                const agent_batch_t *batch,
+                                apr_interval_time_t elapsed)
+{
+    if (agent_batch_size_is_slow(batch->cost, batch->cost, elapsed)) {
+        mark_deployments(queue, batch, elapsed);
+        mark_runs(queue, leases, batch, elapsed);
     }
 }
 

@@ -14,21 +14,20 @@
 void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
                           agent_batch_run_t *run);
 
-/* Adds to a hash (below) the runs whose lines in shared batches that are not in
- * flight have more than `cost`. Keys are borrowed from the batches. */
-void agent_batch_move_find_large(const agent_batch_queue_t *queue,
-                                 apr_size_t cost, apr_hash_t *runs,
-                                 apr_pool_t *pool);
-
 /* Marks the lines of runs in all shared batches that are not in flight: they
  * move later. runs: a hash whose keys are their ids (36 bytes). */
 void agent_batch_move_runs(agent_batch_queue_t *queue, apr_hash_t *runs);
 
-/* Called when a shared batch was saved in `elapsed`. Marks the deployments that
- * made it slow (batch_size.h). */
-void agent_batch_move_measure(agent_batch_queue_t *queue,
-                              const agent_batch_t *batch,
-                              apr_interval_time_t elapsed);
+/*
+ * Called when a shared batch was saved in `elapsed`. If it delayed others,
+ * marks the deployments that made it slow, and the runs, which get dedicated
+ * batches (batch_size.h). Lines of other runs with much output that waits are
+ * marked too: they may be as slow.
+ */
+void agent_batch_move_mark_slow(agent_batch_queue_t *queue,
+                                const agent_lease_table_t *leases,
+                                const agent_batch_t *batch,
+                                apr_interval_time_t elapsed);
 
 /* Moves the lines that have to leave the next shared batch: those of runs with
  * earlier lines in dedicated batches and, into the share of their deployment,

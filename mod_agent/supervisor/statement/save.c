@@ -198,32 +198,6 @@ static void reply_to_records(const agent_runs_t *runs,
     }
 }
 
-/* A shared batch delays claims and the output of all runs: the runs that made
- * it slow get dedicated batches. */
-static void move_slow_runs(agent_runs_t *runs, agent_batch_t *batch,
-                           apr_interval_time_t elapsed)
-{
-    apr_hash_t *slow = apr_hash_make(batch->pool);
-    apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
-
-    for (; at != NULL; at = apr_hash_next(at)) {
-        const agent_batch_run_t *run = apr_hash_this_val(at);
-        agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
-
-        if (lease != NULL && !run->is_discarded
-            && agent_batch_size_is_slow(run->cost, batch->cost, elapsed)) {
-            agent_batch_size_dedicate(&lease->batch_size, runs->context->now);
-            apr_hash_set(slow, run->key.run_id, 36, run);
-        }
-    }
-    if (apr_hash_count(slow) > 0) {
-        /* Others with much output may be as slow: theirs is measured too. */
-        agent_batch_move_find_large(&runs->batches, AGENT_BATCH_SIZE_FIRST,
-                                    slow, batch->pool);
-        agent_batch_move_runs(&runs->batches, slow);
-    }
-}
-
 /* The batch in flight is saved. Only its execution counts: a slow commit, or a
  * standby or network that is slow, takes its time however little is saved. */
 static void measure(agent_runs_t *runs, agent_batch_t *batch,
@@ -234,8 +208,8 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
 
     if (!batch->is_dedicated) {
         agent_batch_size_save(&runs->batches.batch_size, cost, elapsed);
-        agent_batch_move_measure(&runs->batches, batch, elapsed);
-        move_slow_runs(runs, batch, elapsed);
+        agent_batch_move_mark_slow(&runs->batches, &runs->leases, batch,
+                                   elapsed);
         return;
     }
     lease = agent_save_find_lease(runs, batch);
