@@ -7,7 +7,7 @@
 #include "../core/quantity.h"
 #include "output.h"
 
-/* Of text that is known to be a duration. */
+/* Returns the value of a text that is known to be a duration. */
 static apr_interval_time_t get(const char *text, const char *unit)
 {
     apr_interval_time_t duration = 0;

@@ -11,7 +11,7 @@
 
 #include "status.h"
 
-/* Where the text of an option with a value is kept. */
+/* Indexes of the texts of options with a value. */
 typedef enum ctl_text_t {
     CTL_ACCOUNT,
     CTL_BACKUP_RETENTION,
@@ -55,7 +55,7 @@ typedef struct ctl_option_t {
 } ctl_option_t;
 
 typedef struct ctl_arguments_t {
-    /* As given; NULL or false: not given. */
+    /* The values as given; NULL or false: not given. */
     const char *text[CTL_TEXTS];
     bool flag[CTL_FLAGS];
     /* NULL: the command has none. */
@@ -68,7 +68,7 @@ typedef struct ctl_command_t {
     const char *name;
     /* The name of the operand in the usage; NULL: there is none. */
     const char *operand;
-    /* For the usage. */
+    /* The text of --help. */
     const char *summary;
     const ctl_option_t *options;
     /* Returns the exit status. */

@@ -32,7 +32,7 @@ void ctl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void ctl_directive(json_object *lines, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* From now on all of this goes to standard error: standard output is for a
+/* Sends all of this to standard error from now on: standard output is for a
  * record alone, into which no program can write. */
 void ctl_output_divert(void);
 

@@ -7,12 +7,12 @@
 
 /* The options, and the operand. */
 typedef struct ctl_build_options_t {
-    /* As given; NULL: not given. */
+    /* The values as given; NULL: not given. */
     const char *user;
     const char *python;
     const char *node;
     bool prints_schemas;
-    /* Of the import of the graphs: memory in bytes, 0 for no limit; time. */
+    /* Limits of the import of the graphs: memory in bytes, 0 for none; time. */
     apr_int64_t memory;
     int timeout_sec;
     /* DIRECTORY as it was given, made absolute: its links are not followed. */
@@ -23,7 +23,8 @@ typedef struct ctl_build_options_t {
 
 typedef struct ctl_build_t {
     ctl_build_options_t options;
-    /* As langgraph.json has it; the directory is the working one. */
+    /* The application as langgraph.json has it; its directory is the working
+     * one. */
     agent_application_t application;
     ctl_manifest_t manifest;
     /* For an application in JavaScript the path of the chosen Node. */

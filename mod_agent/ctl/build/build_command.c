@@ -87,11 +87,11 @@ static const char *find_runners(apr_pool_t *pool)
                        "/runners", NULL);
 }
 
-/* Until the build has ended; returns its status as waitpid(). A program of the
- * application has the same user as the build, and can stop it: then, and at a
- * second signal, the build is killed. Nothing is printed here, where a pipe
- * without a reader would keep signals away. Sets *stopped to the signal that
- * stopped it; 0 for none. */
+/* Waits until the build has ended; returns its status as waitpid(). A program
+ * of the application has the same user as the build, and can stop it: then, and
+ * at a second signal, the build is killed. Nothing is printed here, where a
+ * pipe without a reader would keep signals away. Sets *stopped to the signal
+ * that stopped it; 0 for none. */
 static int follow(pid_t pid, const sigset_t *signals, int *stopped)
 {
     bool was_asked = false;
@@ -131,9 +131,9 @@ static void end_rest(const sigset_t *signals, const sigset_t *before)
     ctl_command_end_adopted();
 }
 
-/* In a session of its own, without root's terminal: a process of the user that
- * has the same one can type commands into it (TIOCSTI). This process stays
- * root's, so that the user cannot use it for that. */
+/* Builds in a session of its own, without root's terminal: a process of the
+ * user that has the same one can type commands into it (TIOCSTI). This process
+ * stays root's, so that the user cannot use it for that. */
 static int build_apart(ctl_build_t *build)
 {
     sigset_t signals;
@@ -206,7 +206,8 @@ static const char *make_name(const char *folder, apr_pool_t *pool)
     return name;
 }
 
-/* With its links, which show who decides where it leads. */
+/* Returns the absolute path with its links, which show who decides where it
+ * leads. */
 static const char *keep_links(const char *argument, apr_pool_t *pool)
 {
     char *working = argument[0] != '/' ? realpath(".", NULL) : NULL;

@@ -41,8 +41,8 @@ typedef struct program_t {
     int errors;
 } program_t;
 
-/* Where ctl_command_run() writes the output of programs; NULL: standard output.
- * Set once. */
+/* The file to which ctl_command_run() writes the output of programs; NULL:
+ * standard output. Set once. */
 static FILE *log_file;
 
 /* Bytes; 0: no limit. */
@@ -99,8 +99,9 @@ static void block_signals(int how)
 
 /* ---- start ---- */
 
-/* For the program that is started next, which inherits it. This process can
- * raise it again, and so can the program: it is for mistakes. */
+/* Sets the limit of the program that is started next, which inherits it. This
+ * process can raise it again, and so can the program: it guards against
+ * mistakes only. */
 static void limit_memory(rlim_t most)
 {
     struct rlimit limit = {(rlim_t)memory_limit, most};
@@ -244,8 +245,8 @@ static ssize_t read_pipe(program_t *program, int fd, output_t *output,
                           : relay(log_file != NULL ? log_file : stdout, fd);
 }
 
-/* After the end of the program. A process that it has left may still write, so
- * no more is read than a pipe holds. */
+/* Reads the rest of the output after the end of the program. A process that it
+ * has left may still write, so no more is read than a pipe holds. */
 static void read_rest(program_t *program, int fd, output_t *output,
                       FILE *errors)
 {
@@ -258,8 +259,8 @@ static void read_rest(program_t *program, int fd, output_t *output,
     }
 }
 
-/* Until the program has ended. Returns why it should not continue; NULL when it
- * has ended by itself. */
+/* Reads until the program has ended. Returns why it should not continue; NULL
+ * when it has ended by itself. */
 static const char *follow(program_t *program, output_t *output, FILE *errors,
                           apr_time_t end)
 {

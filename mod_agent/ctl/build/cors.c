@@ -103,7 +103,8 @@ static const char *check_match(const char *match, apr_pool_t *pool)
         return "";
     }
     reason = check_expression(match, pool);
-    /* As httpd uses it: (?#, \Q or (?x) # may reach beyond its end. */
+    /* The expression within that of httpd: (?#, \Q or (?x) # may reach beyond
+     * its end. */
     return reason != NULL
         ? reason
         : check_expression(apr_pstrcat(pool, "\\A(?:", match, ")\\z", NULL),
@@ -151,7 +152,7 @@ static void print_line(block_t *block, const char *line)
     ctl_directive(block->lines->record, "    Header always %s", line);
 }
 
-/* With `*` all are admitted, as without the member. */
+/* Prints no line for `*`: all are admitted, as without the member. */
 static void print_list(block_t *block, const list_t *row)
 {
     json_object *list = ctl_manifest_get(block->lines->manifest, row->path);
@@ -237,7 +238,7 @@ static bool is_too_wide(const char *text)
     const char *host;
     size_t last;
 
-    /* With one that is none, the list is left out. */
+    /* A list with a text that is not a pattern is left out. */
     if (!agent_origin_read_pattern(&pattern, text)) {
         return false;
     }

@@ -117,7 +117,7 @@ static bool add_patterns(const ctl_lines_t *lines, const char *path,
     return true;
 }
 
-/* Without includes nothing is selected. */
+/* No line is printed without includes: nothing would be selected. */
 static void print_headers(const ctl_lines_t *lines)
 {
     static const char includes[] = "http.configurable_headers.includes";

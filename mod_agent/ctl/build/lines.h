@@ -7,7 +7,7 @@
 
 typedef struct ctl_lines_t {
     const ctl_manifest_t *manifest;
-    /* As they are printed; NULL: not recorded. */
+    /* The lines as they are printed; NULL: they are not recorded. */
     json_object *record;
     /* Lives as long as the build. */
     apr_pool_t *pool;

@@ -79,7 +79,7 @@ static bool has_effect(const warning_t *warning, const member_t *member)
         || (member->effect == PYTHON && !warning->is_node);
 }
 
-/* At most UNKNOWN_MAX times. */
+/* Prints at most UNKNOWN_MAX warnings. */
 static void warn_of_unknown(const char *path, warning_t *warning)
 {
     if (++warning->unknown <= UNKNOWN_MAX) {

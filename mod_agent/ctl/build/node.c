@@ -22,7 +22,8 @@
 
 #define YARN_LOCK "yarn.lock"
 
-/* For lists of arguments: a string that macros join looks there like two. */
+/* A name for lists of arguments, where a string that macros join looks like
+ * two. */
 static const char tsx[] = TSX;
 
 /* A lock file, and the command that installs by it. */

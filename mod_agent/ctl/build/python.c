@@ -21,7 +21,8 @@
 #define OLDEST_MINOR 10
 
 const char ctl_python_program[] = AGENT_APPLICATION_PYTHON;
-/* For lists of arguments: a string that macros join looks there like two. */
+/* A name for lists of arguments, where a string that macros join looks like
+ * two. */
 static const char venv[] = VENV;
 
 /* ---- the interpreter ---- */

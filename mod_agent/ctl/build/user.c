@@ -121,7 +121,8 @@ static bool is_chosen_by_owner(const ctl_build_t *build,
     return same;
 }
 
-/* In a folder of root no other user can replace the new entry. */
+/* Creates a folder of the user in one of root, in which no other user can
+ * replace the new entry. */
 static bool make_folder(int folder, const char *name, const struct passwd *user)
 {
     int fd;
@@ -214,7 +215,8 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
 
 /* ---- the environment ---- */
 
-/* Where package managers find packages. May contain passwords of registries. */
+/* Prefixes of variables that tell package managers where to find packages.
+ * Their values may have passwords of registries. */
 static const char *const package_prefixes[] = {
     "PIP_", "UV_", "npm_config_", "NPM_CONFIG_", "YARN_", NULL};
 

@@ -14,11 +14,11 @@
 #include "../output.h"
 #include "word.h"
 
-/* Of the arguments of AgentWebhookOrigin. */
+/* The longest text of the arguments of AgentWebhookOrigin. */
 #define LINE_BYTES_MAX 4096
 #define DOMAINS        "webhooks.url.allowed_domains"
 #define HEADERS        "webhooks.headers"
-/* Of one application: each is a line. */
+/* The most headers of an application: each is a line. */
 #define HEADERS_MAX 64
 
 static void print_ports(const ctl_lines_t *lines)

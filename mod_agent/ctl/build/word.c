@@ -75,7 +75,8 @@ bool ctl_word_has(json_object *list, const char *text)
     return false;
 }
 
-/* Of the characters of a word, these mean something else in an expression. */
+/* Escapes the two characters of words that mean something else in an
+ * expression. */
 const char *ctl_word_escape(const char *word, apr_pool_t *pool)
 {
     char *escaped = apr_palloc(pool, 2 * strlen(word) + 1);

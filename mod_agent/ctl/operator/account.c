@@ -168,7 +168,7 @@ int ctl_account_delete(const ctl_arguments_t *arguments)
     if (status != CTL_DONE) {
         return status;
     }
-    /* Of an earlier deletion, when there is one. */
+    /* The record is that of an earlier deletion, when there is one. */
     record = ctl_record_parse(body, arguments->pool);
     return record != NULL ? ctl_record_result(
                arguments, body,

@@ -6,7 +6,7 @@
 #include "../option.h"
 
 extern const ctl_option_t ctl_invite_create_options[];
-/* Of list and revoke. */
+/* The options of list and revoke. */
 extern const ctl_option_t ctl_invite_options[];
 
 /* All return an exit status. */

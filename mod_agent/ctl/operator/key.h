@@ -8,7 +8,7 @@
 
 extern const ctl_option_t ctl_key_create_options[];
 extern const ctl_option_t ctl_key_rotate_options[];
-/* Of list and revoke. */
+/* The options of revoke. */
 extern const ctl_option_t ctl_key_options[];
 extern const ctl_option_t ctl_key_list_options[];
 

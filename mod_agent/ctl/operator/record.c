@@ -53,7 +53,7 @@ const char *ctl_record_hour(json_object *record, const char *member,
     return *time != '\0' ? apr_psprintf(pool, "%.*sZ", HOUR_CHARS, time) : time;
 }
 
-/* As the database shows times, to the second. */
+/* The time in the form in which the database shows times, to the second. */
 static const char *now(apr_pool_t *pool)
 {
     apr_time_exp_t t;
