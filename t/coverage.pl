@@ -21,6 +21,7 @@ my %FLOOR = (
     'mod_agent/config'                  => 89,
     'mod_agent/core'                    => 97,
     'mod_agent/ctl'                     => 85,
+    'mod_agent/ctl/base'                => 85,
     'mod_agent/ctl/build'               => 85,
     'mod_agent/ctl/operator'            => 85,
     'mod_agent/db'                      => 94,

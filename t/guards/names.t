@@ -51,7 +51,7 @@ my %OTHER = (
     # One list of the handlers of all routes, each in the file of its resource.
     'mod_agent/handlers/handlers.h'     => qr/\A(?:handle|sign_up)_/,
     # As the functions of stdio and err(3).
-    'mod_agent/ctl/output.h'            => qr/\A(?:directive|error|print|relay|step|warn)\z/,
+    'mod_agent/ctl/base/output.h'       => qr/\A(?:directive|error|print|relay|step|warn)\z/,
     # One table, in batch.h; these two move its lines.
     'mod_agent/supervisor/lease/batch_' => qr/\Abatch_/,
     # Functions without a subject.

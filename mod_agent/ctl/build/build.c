@@ -15,7 +15,7 @@
 #include "directives.h"
 #include "manifest.h"
 #include "node.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "python.h"
 #include "report.h"
 #include "user.h"

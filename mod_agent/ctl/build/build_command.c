@@ -24,8 +24,8 @@
 #include "../../core/quantity.h"
 #include "build.h"
 #include "command.h"
-#include "../duration.h"
-#include "../output.h"
+#include "../base/duration.h"
+#include "../base/output.h"
 
 /* The limits of AgentRunnerMemory. */
 #define MEMORY_LEAST    (APR_INT64_C(64) << 20)

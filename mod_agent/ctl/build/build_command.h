@@ -4,7 +4,7 @@
 #ifndef AGENT_CTL_BUILD_COMMAND_H
 #define AGENT_CTL_BUILD_COMMAND_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 extern const ctl_option_t ctl_build_options[];
 

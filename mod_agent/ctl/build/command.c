@@ -23,7 +23,7 @@
 #include <apr_time.h>
 
 #include "../../core/sanitizer.h"
-#include "../output.h"
+#include "../base/output.h"
 
 /* Bytes of the list of this process's children that are read at once. */
 #define CHILDREN_BYTES 512

@@ -16,7 +16,7 @@
 
 #include "../../core/json.h"
 #include "../../core/origin.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "word.h"
 
 #define AGE_MAX   86400

@@ -12,7 +12,7 @@
 #include "cors.h"
 #include "lines.h"
 #include "node_program.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "webhook.h"
 #include "word.h"
 

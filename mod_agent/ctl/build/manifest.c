@@ -12,7 +12,7 @@
 
 #include "../../config/member.h"
 #include "../../core/json.h"
-#include "../output.h"
+#include "../base/output.h"
 
 #define FILE_NAME "langgraph.json"
 /* Warnings about unknown members. */

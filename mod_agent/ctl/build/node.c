@@ -12,7 +12,7 @@
 #include "../../core/json.h"
 #include "command.h"
 #include "node_program.h"
-#include "../output.h"
+#include "../base/output.h"
 
 #define TSX AGENT_APPLICATION_FOLDER "/tsx"
 

@@ -11,7 +11,7 @@
 
 #include "command.h"
 #include "manifest.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "user.h"
 
 #define PROBE_SEC 60

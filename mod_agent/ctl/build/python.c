@@ -13,7 +13,7 @@
 #include "../../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "user.h"
 
 #define VENV         AGENT_APPLICATION_FOLDER "/venv"

@@ -11,7 +11,7 @@
 #include "../../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "python.h"
 
 /* How many names of one schema the summary has, and how many bytes of each:

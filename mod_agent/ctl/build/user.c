@@ -20,7 +20,7 @@
 
 #include <apr_strings.h>
 
-#include "../output.h"
+#include "../base/output.h"
 
 #define DEFAULT_PATH                                                           \
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -11,7 +11,7 @@
 #include "../../core/header.h"
 #include "../../core/json.h"
 #include "../../core/origin.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "word.h"
 
 /* The longest text of the arguments of AgentWebhookOrigin. */

@@ -8,7 +8,7 @@
 #include <apr_strings.h>
 
 #include "../../core/json.h"
-#include "../output.h"
+#include "../base/output.h"
 
 #define WORD_MAX   255
 #define JOINED_MAX 4096

@@ -8,8 +8,8 @@
 
 #include "../../core/uuid.h"
 #include "database.h"
-#include "../duration.h"
-#include "../output.h"
+#include "../base/duration.h"
+#include "../base/output.h"
 #include "record.h"
 
 const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,

@@ -3,7 +3,7 @@
 #ifndef AGENT_CTL_ACCOUNT_H
 #define AGENT_CTL_ACCOUNT_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 extern const ctl_option_t ctl_account_options[];
 extern const ctl_option_t ctl_account_delete_options[];

@@ -8,7 +8,7 @@
 
 #include "../../core/error.h"
 #include "../../db/query.h"
-#include "../output.h"
+#include "../base/output.h"
 
 static const agent_db_settings_t settings = {
     .connect_timeout = apr_time_from_sec(10),

@@ -5,7 +5,7 @@
 #define AGENT_CTL_DATABASE_H
 
 #include "../../db/statement.h"
-#include "../option.h"
+#include "../base/option.h"
 
 /* The options that all of them have; for their tables. */
 #define CTL_DATABASE_OPTIONS                                                   \

@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "../duration.h"
+#include "../base/duration.h"
 
 /* Ten years. */
 #define LONGEST "3650d"

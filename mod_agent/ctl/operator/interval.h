@@ -5,7 +5,7 @@
 
 #include <apr_pools.h>
 
-#include "../status.h"
+#include "../base/status.h"
 
 /* Sets *out to the interval that text names, in pool; NULL stays NULL. option:
  * its name; least: the shortest one, "1s" for example. Returns CTL_DONE;

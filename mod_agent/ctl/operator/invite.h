@@ -3,7 +3,7 @@
 #ifndef AGENT_CTL_INVITE_H
 #define AGENT_CTL_INVITE_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 extern const ctl_option_t ctl_invite_create_options[];
 /* The options of list and revoke. */

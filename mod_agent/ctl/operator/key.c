@@ -20,7 +20,7 @@
 #include "database.h"
 #include "interval.h"
 #include "operand.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "record.h"
 
 #define DEFAULT_SCOPES  "read,run"

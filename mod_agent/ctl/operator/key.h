@@ -4,7 +4,7 @@
 #ifndef AGENT_CTL_KEY_H
 #define AGENT_CTL_KEY_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 extern const ctl_option_t ctl_key_create_options[];
 extern const ctl_option_t ctl_key_rotate_options[];

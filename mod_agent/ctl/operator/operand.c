@@ -11,7 +11,7 @@
 #include <apr_strings.h>
 
 #include "../../core/api_key.h"
-#include "../output.h"
+#include "../base/output.h"
 
 /* Shows the prompt, and nothing of what is typed. */
 static bool read_terminal(char *line, size_t size, const char *prompt)

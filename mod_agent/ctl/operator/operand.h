@@ -4,7 +4,7 @@
 #ifndef AGENT_CTL_OPERAND_H
 #define AGENT_CTL_OPERAND_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 /*
  * Sets *out to the operand; in place of `-` to the first line of standard

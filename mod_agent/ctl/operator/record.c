@@ -11,7 +11,7 @@
 
 #include "../../core/error.h"
 #include "../../core/json.h"
-#include "../output.h"
+#include "../base/output.h"
 
 /* 2026-11-28T07:30:00 of a time of the database. */
 #define SECOND_CHARS 19

@@ -5,7 +5,7 @@
 
 #include <json-c/json.h>
 
-#include "../option.h"
+#include "../base/option.h"
 
 /* A page of a list: as many records as a function returns at most. */
 #define CTL_PAGE 1000

@@ -8,7 +8,7 @@
 #include "../../core/error.h"
 #include "../../core/json.h"
 #include "database.h"
-#include "../output.h"
+#include "../base/output.h"
 #include "record.h"
 
 const ctl_option_t ctl_region_options[] = {CTL_DATABASE_OPTIONS,

@@ -3,7 +3,7 @@
 #ifndef AGENT_CTL_REGION_H
 #define AGENT_CTL_REGION_H
 
-#include "../option.h"
+#include "../base/option.h"
 
 extern const ctl_option_t ctl_region_options[];
 

@@ -9,7 +9,7 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 
-#include "../core/version.h"
+#include "../../core/version.h"
 #include "output.h"
 
 /* Columns for the name and the value of an option. */

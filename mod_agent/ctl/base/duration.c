@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../core/quantity.h"
+#include "../../core/quantity.h"
 #include "output.h"
 
 /* Returns the value of a text that is known to be a duration. */
