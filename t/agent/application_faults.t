@@ -160,6 +160,13 @@ for my $language (@LANGUAGES) {
     wait_for('the log', sub {
         $server->error_log =~ /run $leaver->{run_id}: graph $language-jobs has changed the working directory; it is the application's again/;
     });
+    my $mask = result_of(job($language, 'name the mask'))->{values}{done};
+    my $masker = job($language, 'change the mask');
+    result_of($masker);
+    wait_for('the log', sub {
+        $server->error_log =~ /run $masker->{run_id}: graph $language-jobs has changed the mask of new files; it is the application's again/;
+    });
+    is_deeply result_of(job($language, 'name the mask'))->{values}{done}, $mask, "$language: the next run has the mask of new files of the application";
     is_deeply result_of(job($language, 'name the directory'))->{values}{done}, [ $folder{$language} ], "$language: the next run is in the application's again";
 }
 my %custom = (stream_mode => ['custom']);

@@ -173,19 +173,17 @@ static void do_gate(run_t *run, json_object *input)
     do_hang(run, input);
 }
 
-/* Hangs, with a child that does not end by itself; with "session" it leaves the
- * runner's group of processes, with "daemon" the runner too, "locks" is a
- * limit. */
+/* Hangs; its child leaves its group with "session", and it with "daemon". */
 static void do_child(run_t *run, json_object *input)
 {
-    int has_session = json_object_object_get_ex(input, "session", NULL);
-    json_object *locks = json_object_object_get(input, "locks");
+    int session = json_object_object_get_ex(input, "session", NULL);
+    int locks = json_object_get_int(json_object_object_get(input, "locks"));
     char data[64];
 
     snprintf(data, sizeof(data), "{\"pid\":%d,\"runner\":%d}",
              json_object_object_get_ex(input, "daemon", NULL)
-                 ? fork_daemon(locks == NULL ? 0 : json_object_get_int(locks))
-                 : fork_child(has_session),
+                 ? fork_daemon(locks)
+                 : fork_child(session),
              (int)getpid());
     event(run, "custom", data);
 }

@@ -54,11 +54,17 @@ function directory(state) {
     if (state.do === 'change directory') {
         process.chdir('/');
     }
-    return { done: [process.cwd()] };
+    if (state.do === 'change the mask') {
+        process.umask(0o077);
+    }
+    return { done: [state.do === 'name the mask' ? process.umask() : process.cwd()] };
 }
 
 async function second(state) {
     const executions = count(state, 'second');
+    if (/ (?:directory|mask)$/.test(state.do)) {
+        return directory(state);
+    }
     switch (state.do) {
     case 'wait':
         // Until the test has opened the pipe.
@@ -99,9 +105,6 @@ async function second(state) {
         break;
     case 'fork':
         return { done: [fork()] };
-    case 'change directory':
-    case 'name the directory':
-        return directory(state);
     case 'catch signals':
         for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']) {
             process.on(name, () => {});

@@ -79,6 +79,10 @@ async def second(state: State) -> Any:
         return {"done": [fork()]}
     if do == "change directory":
         os.chdir("/")
+    if do == "change the mask":
+        os.umask(0o077)
+    if do == "name the mask":
+        return {"done": [os.umask(0o022)]}
     if do == "name the directory":
         return {"done": [os.getcwd()]}
     if do == "catch signals":
