@@ -35,10 +35,24 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
         "select * from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
 };
 
-subtest 'the time of a batch is that of its transaction' => sub {
-    my ($row) = $session->query("select agent.elapsed_usec('0'), agent.elapsed_usec('1 s') from pg_sleep(0.01)");
+subtest 'the time of a batch is that of its execution' => sub {
+    my ($row) = $session->query("select agent.elapsed_usec(t, '0'), agent.elapsed_usec(t, '1 s')
+        from (select clock_timestamp() as t offset 0) x cross join lateral pg_sleep(0.01)");
     cmp_ok $row->[0], '>=', 10_000, 'in microseconds';
     cmp_ok $row->[1], '<', $row->[0] - 900_000, 'without the time of its locks';
+};
+
+# A pipeline begins it with the statement before: then the parameters are sent.
+subtest 'the time of a batch does not depend on the age of its transaction' => sub {
+    my $claim = leased($play->thread);
+    my $item = qq({"d":"$AgentSQL::DEPLOYMENT","r":"$claim->{run_id}","e":1,"s":0,"type":"event","event":"custom","data":1});
+    my ($row) = $session->query("begin; select pg_sleep(0.1);
+        select s.elapsed_usec, 1000000 * extract(epoch from clock_timestamp() - b.started)
+          from (select clock_timestamp() as started, x from public.make_batch('[$item]') x offset 0) b
+         cross join lateral public.save_columns($worker, b.x) s; commit");
+    cmp_ok $row->[0], '>', 0, 'in microseconds';
+    cmp_ok $row->[0], '<', $row->[1], 'it is less than the time that passed';
+    $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
 subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {

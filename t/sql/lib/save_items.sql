@@ -165,9 +165,9 @@ language sql volatile as $function$
 $function$;
 
 create function public.save_columns(p_worker bigint, p public.batch)
-returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+returns table (run_id uuid, outcome text, finished boolean, promoted boolean, elapsed_usec bigint)
 language sql volatile as $function$
-    select run_id, outcome, finished, promoted
+    select run_id, outcome, finished, promoted, elapsed_usec
       from agent.save_batch(
             p_worker,
             p.d, p.r, p.e, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,
@@ -179,5 +179,7 @@ $function$;
 create function public.save_items(p_worker bigint, p_items json)
 returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
 language sql volatile as $function$
-    select s.* from public.make_batch(p_items) b cross join lateral public.save_columns(p_worker, b) s
+    select s.run_id, s.outcome, s.finished, s.promoted
+      from public.make_batch(p_items) b
+     cross join lateral public.save_columns(p_worker, b) s
 $function$;

@@ -15,8 +15,8 @@
 -- "r": run_id, "e": epoch}, which override equal members.
 -- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
 --          that waited for any of the batch is ready now, the same in each row; elapsed_usec: the time that it took in
---          the database, without its commit and without locking the table of events, threads and queue rows: a wait
---          for another transaction says nothing about the cost of the output.
+--          the database, without its parameters and its commit, and without locking the table of events, threads and
+--          queue rows: neither the network nor a wait for another transaction says what the output costs.
 -- Locks:   the table of events, the threads of runs with p_locks_thread, then the queue rows, then the run rows.
 create or replace function agent.save_batch(
     p_worker_id bigint,
@@ -65,6 +65,7 @@ declare
     v_leases      agent.run_queue[];
     v_only_events boolean := not true = any (p_locks_thread);
     v_promoted    boolean := false;
+    v_started     timestamptz := clock_timestamp();
     v_locking     interval;
 begin
     v_runs := (
@@ -88,13 +89,13 @@ begin
                    p_event_runs, p_event_seqs, p_event_names, p_event_data, p_event_checkpoint_ids, p_event_paths)
                as i (run, seq, event, data, checkpoint_id, path));
 
-    v_locking := clock_timestamp() - transaction_timestamp();
+    v_locking := clock_timestamp() - v_started;
     lock table only agent.run_events in row exclusive mode;
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
     v_leases := agent.fence_leases(p_worker_id, v_runs);
-    v_locking := clock_timestamp() - transaction_timestamp() - v_locking;
+    v_locking := clock_timestamp() - v_started - v_locking;
 
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
@@ -106,8 +107,7 @@ begin
     -- The usual batch: no run ended, all leases are held.
     if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', false, false, agent.elapsed_usec(v_locking)
-              from unnest(v_runs) k;
+            select k.run_id, 'saved', false, false, agent.elapsed_usec(v_started, v_locking) from unnest(v_runs) k;
         return;
     end if;
 
@@ -127,7 +127,7 @@ begin
     -- All leases were held: no run needs to be looked up to tell how it ended.
     if cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec(v_locking)
+            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec(v_started, v_locking)
               from unnest(v_runs) k;
         return;
     end if;
@@ -136,7 +136,7 @@ begin
         select k.run_id,
                case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
                u.run_id is not null or c.call_id is not null,
-               v_promoted, agent.elapsed_usec(v_locking)
+               v_promoted, agent.elapsed_usec(v_started, v_locking)
           from unnest(v_runs) k
           left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
