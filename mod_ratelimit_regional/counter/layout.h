@@ -56,8 +56,11 @@
 #define RLR_OVERFLOW_OWNER 0U
 /* An address may hold 1/RLR_SHARE of the slots. */
 #define RLR_SHARE 16U
+/* With fewer slots than this one of its keys is one of its first. */
+#define RLR_SHARE_FIRST 8U
 /* The ways that keys may claim, as bits: those for all keys; those in addition
- * for keys with short intervals, and for shared counters. */
+ * for keys with short intervals, and for shared counters or, if a key has none,
+ * the first keys of an address. */
 #define RLR_WAYS_ALL    0x1fU
 #define RLR_WAYS_SHORT  0x60U
 #define RLR_WAYS_SHARED 0xa0U

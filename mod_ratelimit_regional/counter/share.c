@@ -71,3 +71,11 @@ bool rlr_share_is_full(const rlr_table_t *table, uint64_t holder)
                                           memory_order_relaxed)
         >= get_share(table);
 }
+
+bool rlr_share_is_first(const rlr_table_t *table, uint64_t holder)
+{
+    return holder != 0
+        && (uint32_t)atomic_load_explicit(rlr_share_counter(table, holder),
+                                          memory_order_relaxed)
+        < RLR_SHARE_FIRST;
+}

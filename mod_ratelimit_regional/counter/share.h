@@ -38,6 +38,9 @@ void rlr_share_give(const rlr_table_t *table, uint64_t holder, uint32_t set);
 /* Whether the holder has its share. No lock. */
 bool rlr_share_is_full(const rlr_table_t *table, uint64_t holder);
 
+/* Whether another key of the holder is one of its first. No lock. */
+bool rlr_share_is_first(const rlr_table_t *table, uint64_t holder);
+
 /* Returns the counter of the holder; two holders may have the same one. */
 _Atomic uint64_t *rlr_share_counter(const rlr_table_t *table, uint64_t holder);
 

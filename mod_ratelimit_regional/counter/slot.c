@@ -142,7 +142,7 @@ static uint32_t get_ways(const rlr_table_key_t *key, rlr_limit_t limit)
     if (limit.interval_sec <= RLR_SHORT_SEC) {
         ways |= RLR_WAYS_SHORT;
     }
-    return key->holder == 0 ? ways | RLR_WAYS_SHARED : ways;
+    return key->holder == 0 || key->is_first ? ways | RLR_WAYS_SHARED : ways;
 }
 
 static rlr_slot_t *claim_any_locked(const rlr_table_t *table,

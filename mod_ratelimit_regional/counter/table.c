@@ -158,6 +158,8 @@ static bool prepare_shared(rlr_call_t *call)
 
     call->key.holder = rlr_share_holder(call->table, request->holder,
                                         request->holder_length);
+    call->key.is_first = request->needs_slot
+        && rlr_share_is_first(call->table, call->key.holder);
     call->shared = call->key;
     if (!call->is_peek && rlr_share_is_full(call->table, call->key.holder)) {
         rlr_slot_sweep(call->table, call->key.holder, call->clock);

@@ -14,6 +14,9 @@ typedef struct rlr_table_key_t {
     uint64_t tag;
     uint64_t owner;
     uint64_t holder; /* set before a slot is claimed; 0: none */
+    /* Has no shared counter, and is one of its holder's first: it may claim
+     * what is for these counters. */
+    bool is_first;
     uint32_t row;
     uint32_t sets[RLR_CHOICES]; /* that may have its slot */
 } rlr_table_key_t;
@@ -35,6 +38,7 @@ static inline void rlr_table_key_fill(rlr_table_key_t *key,
     key->tag = hash.first != 0 ? hash.first : 1;
     key->owner = hash.second;
     key->holder = 0;
+    key->is_first = false;
     rlr_table_key_set_sets(key, table);
 }
 

@@ -40,20 +40,31 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     rlr_group_end_share(group, key);
 }
 
+/* The slot of a key that the store is asked for. */
+static rlr_table_request_t make_hold(const rlr_vhost_t *vhost,
+                                     const unsigned char *key,
+                                     const rlr_table_request_t *request)
+{
+    rlr_table_request_t hold = *request;
+
+    hold.row = vhost->store_row;
+    hold.identity = key;
+    hold.identity_length = RLR_STORE_KEY_BYTES;
+    return hold;
+}
+
 /* Whether the store may be asked for the key. All keys that it is asked for
  * have a slot for an interval: an address fills no more of the store than of
- * the table. */
+ * the table. *is_new: the key had none. */
 static bool may_ask(const rlr_vhost_t *vhost, const unsigned char *key,
-                    const rlr_table_request_t *request,
-                    rlr_table_decision_t *decision)
+                    const rlr_table_request_t *hold,
+                    rlr_table_decision_t *decision, bool *is_new)
 {
-    rlr_table_request_t held = *request;
+    bool may = rlr_group_is_away(vhost->store, key)
+        || rlr_table_hold(vhost->table, hold, &rlr_clock_monotonic, decision);
 
-    held.row = vhost->store_row;
-    held.identity = key;
-    held.identity_length = RLR_STORE_KEY_BYTES;
-    return rlr_group_is_away(vhost->store, key)
-        || rlr_table_hold(vhost->table, &held, &rlr_clock_monotonic, decision);
+    *is_new = decision->window.admitted;
+    return may;
 }
 
 /* Keyed: no client can choose addresses with the hash of another one. */
@@ -70,11 +81,13 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                             rlr_table_decision_t *decision)
 {
     unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_table_request_t hold = make_hold(vhost, key, request);
     rlr_stats_outcome_t outcome;
+    bool is_new;
 
     memset(decision, 0, sizeof(*decision));
     rlr_group_key(key, row, request->identity, request->identity_length);
-    if (!may_ask(vhost, key, request, decision)) {
+    if (!may_ask(vhost, key, &hold, decision, &is_new)) {
         rlr_table_count(vhost->table, request, decision);
         return;
     }
@@ -82,6 +95,10 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                               get_client(vhost, request), &decision->window,
                               &decision->first_refusal);
     rlr_stats_request(vhost->store_stats, outcome);
+    if (outcome == RLR_STATS_BUSY && is_new) {
+        /* The store was not asked: it keeps nothing of the key. */
+        rlr_table_reset(vhost->table, &hold, &rlr_clock_monotonic);
+    }
     if (rlr_stats_is_decided(outcome)) {
         rlr_table_count(vhost->table, request, decision);
         return;
