@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The part of the last round in the average. */
+#define RECENT 16U
+
 const char *const rlr_stats_words[RLR_STATS_OUTCOMES] = {
     "leased", "cached", "asked",          "late",
     "busy",   "away",   "alone_admitted", "alone_refused"};
@@ -34,8 +37,15 @@ void rlr_stats_request(rlr_stats_region_t *region, rlr_stats_outcome_t outcome)
 
 void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error)
 {
+    uint64_t recent_us = atomic_load(&stats->recent_us);
     int bound = 0;
 
+    /* Another process may set it at the same time: one round is not counted. */
+    if (!has_error) {
+        atomic_store(
+            &stats->recent_us,
+            recent_us == 0 ? us : recent_us - recent_us / RECENT + us / RECENT);
+    }
     while (bound < RLR_STATS_BOUNDS
            && us > (uint64_t)rlr_stats_bounds_ms[bound] * 1000) {
         bound++;
@@ -43,6 +53,22 @@ void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error)
     atomic_fetch_add(&stats->rounds[bound], 1);
     atomic_fetch_add(&stats->round_us, us);
     atomic_fetch_add(&stats->errors, has_error);
+}
+
+uint64_t rlr_stats_recent_us(const rlr_stats_t *stats)
+{
+    return atomic_load(&stats->recent_us);
+}
+
+uint32_t rlr_stats_advise(const rlr_stats_t *stats, uint32_t timeout_ms)
+{
+    uint64_t recent_us = rlr_stats_recent_us(stats);
+
+    /* Beside the round trip a request waits for the worker, and for the round
+     * before its own. */
+    return 3 * recent_us > 2000ULL * timeout_ms
+        ? (uint32_t)(3 * recent_us / 1000 + 1)
+        : 0;
 }
 
 void rlr_stats_error(rlr_stats_t *stats)

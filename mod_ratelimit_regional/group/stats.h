@@ -59,7 +59,8 @@ typedef struct rlr_stats_t {
     rlr_stats_region_t regions[RLR_STATS_REGIONS];
     /* Rounds: calls that are sent together, and their replies. */
     _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
-    _Atomic uint64_t round_us; /* the duration of all rounds together */
+    _Atomic uint64_t round_us;  /* the duration of all rounds together */
+    _Atomic uint64_t recent_us; /* of one of late, on average */
     /* Rounds, and attempts to connect, with an error. */
     _Atomic uint64_t errors;
     /* How many of RLR_STATS_LATE and RLR_STATS_BUSY have been logged. */
@@ -76,6 +77,13 @@ void rlr_stats_error(rlr_stats_t *stats); /* the store cannot be reached */
 
 /* Returns the number of all rounds. */
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
+
+/* Returns how long rounds without an error took of late, on average. */
+uint64_t rlr_stats_recent_us(const rlr_stats_t *stats);
+
+/* Returns a timeout in milliseconds in which most replies come, if fewer do in
+ * this one; 0: they do. */
+uint32_t rlr_stats_advise(const rlr_stats_t *stats, uint32_t timeout_ms);
 
 /* Returns how many requests of all regions had that outcome. */
 uint64_t rlr_stats_sum(const rlr_stats_t *stats, rlr_stats_outcome_t outcome);

@@ -247,6 +247,19 @@ static void print_absent(request_rec *r, const rlr_status_store_t *store)
                absent->reserved_ms / 1000);
 }
 
+static void print_advice(request_rec *r, const rlr_status_store_t *store)
+{
+    if (store->advised_ms > 0) {
+        ap_rprintf(
+            r,
+            "<p class=bad>A round trip to the store took %.1f ms of "
+            "late, too long for %u ms: most requests under a limit up "
+            "to 64 are refused. Set RateLimitStoreTimeout to %ums.</p>\n",
+            (double)rlr_stats_recent_us(store->stats) / 1000, store->timeout_ms,
+            store->advised_ms);
+    }
+}
+
 static void print_start(request_rec *r, const rlr_status_store_t *store)
 {
     if (store->starting_ms > 0) {
@@ -277,12 +290,16 @@ static void print_store(request_rec *r, const rlr_status_t *status)
     print_tile(r, "leases", store->leases.keys,
                apr_psprintf(r->pool, "for %" APR_UINT64_T_FMT " requests",
                             store->leases.left));
+    print_tile(r, "keys asked for", store->table_keys,
+               apr_psprintf(r->pool, "of %u slots", store->table_slots));
     print_tile(r, "round trips", rounds, "");
     print_tile(r, "microseconds each",
                rounds > 0 ? atomic_load(&store->stats->round_us) / rounds : 0,
-               "");
+               apr_psprintf(r->pool, "of late %" APR_UINT64_T_FMT,
+                            rlr_stats_recent_us(store->stats)));
     print_tile(r, "errors", atomic_load(&store->stats->errors), "");
     ap_rputs("</div>\n", r);
+    print_advice(r, store);
     print_start(r, store);
     print_absent(r, store);
     print_store_requests(r, status);

@@ -98,15 +98,20 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
         "\"missing_hosts\":%u,\"missing_names\":%s,"
         "\"reserved_shares\":%u,\"reserved_ms\":%" APR_UINT64_T_FMT
         ",\"leases\":%u,\"leased_requests\":%" APR_UINT64_T_FMT
+        ",\"table_slots\":%u,\"table_keys\":%u"
         ",\"round_trips\":%" APR_UINT64_T_FMT
         ",\"round_trips_us\":%" APR_UINT64_T_FMT
+        ",\"recent_round_trip_us\":%" APR_UINT64_T_FMT
+        ",\"timeout_ms\":%u,\"advised_timeout_ms\":%u"
         ",\"errors\":%" APR_UINT64_T_FMT "}",
         rlr_json_quote(store->host, r->pool), rlr_status_describe_store(store),
         store->hosts, RLR_LEDGER_PARTITIONS, store->summary.connected,
         store->starting_ms, absent->missing,
         rlr_json_quote(absent->names, r->pool), absent->reserved,
         absent->reserved_ms, store->leases.keys, store->leases.left,
-        rlr_stats_rounds(store->stats), us, atomic_load(&store->stats->errors));
+        store->table_slots, store->table_keys, rlr_stats_rounds(store->stats),
+        us, rlr_stats_recent_us(store->stats), store->timeout_ms,
+        store->advised_ms, atomic_load(&store->stats->errors));
 }
 
 static void print_region(request_rec *r, const rlr_status_region_t *region)

@@ -187,6 +187,13 @@ static void print_store_number(request_rec *r, const rlr_status_store_t *store,
 static void print_store(request_rec *r, const rlr_status_store_t *store)
 {
     print_round_trips(r, store);
+    print_store_number(r, store, "recent_round_trip_microseconds", "gauge",
+                       "How long a round trip took of late, on average.",
+                       rlr_stats_recent_us(store->stats));
+    print_store_number(r, store, "advised_timeout_milliseconds", "gauge",
+                       "A RateLimitStoreTimeout that the round trips need; 0: "
+                       "this one is long enough.",
+                       store->advised_ms);
     print_store_number(r, store, "errors_total", "counter",
                        "Round trips, and attempts to connect, with an error.",
                        atomic_load(&store->stats->errors));
@@ -195,6 +202,12 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        store->leases.keys);
     print_store_number(r, store, "leased_requests", "gauge",
                        "Requests that these leases admit.", store->leases.left);
+    print_store_number(r, store, "table_slots", "gauge",
+                       "Slots of the shared table.", store->table_slots);
+    print_store_number(r, store, "table_keys", "gauge",
+                       "Keys in these slots: each one that this host asks the "
+                       "store for has one.",
+                       store->table_keys);
     print_store_number(r, store, "connected_partitions", "gauge",
                        "Partitions, of 16, that this host is connected to.",
                        store->summary.connected);

@@ -91,8 +91,8 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
     region->store = vhost->store != NULL ? vhost->store_stats : NULL;
 }
 
-static const rlr_status_store_t *collect_store(const rlr_group_t *store,
-                                               apr_pool_t *pool)
+static rlr_status_store_t *collect_store(const rlr_group_t *store,
+                                         apr_pool_t *pool)
 {
     rlr_status_store_t *status;
     rlr_time_t now;
@@ -105,6 +105,8 @@ static const rlr_status_store_t *collect_store(const rlr_group_t *store,
     status->host = store->member.name;
     status->hosts = store->member.members;
     status->stats = rlr_ledger_stats(&store->ledger);
+    status->timeout_ms = store->config->timeout_ms;
+    status->advised_ms = rlr_stats_advise(status->stats, status->timeout_ms);
     rlr_ledger_sum_up(&status->summary, &store->ledger, true, now.ceil_ms);
     rlr_group_is_starting(store, &status->summary, &status->starting_ms);
     rlr_leases_count(&status->leases, &store->ledger, now.ceil_ms);
@@ -127,6 +129,7 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
     const rlr_vhost_t *any = rlr_vhost_find(ap_server_conf, NULL);
     apr_array_header_t *names = rlr_vhost_regions(ap_server_conf, pool);
     uint32_t *keys = apr_pcalloc(pool, RLR_TABLE_ROWS_MAX * sizeof(*keys));
+    rlr_status_store_t *store;
 
     memset(status, 0, sizeof(*status));
     status->regions = apr_array_make(pool, names->nelts,
@@ -135,12 +138,14 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
         status->slots = rlr_walk_slots(any->table);
         status->live_keys = rlr_walk_live_keys(
             any->table, keys, RLR_TABLE_ROWS_MAX, &rlr_clock_monotonic);
-        status->store = collect_store(any->store, pool);
-        if (status->store != NULL) {
-            /* The table has the keys of shares only. */
-            status->slots = status->store->leases.slots;
-            status->live_keys = status->store->leases.live;
+        store = collect_store(any->store, pool);
+        if (store != NULL) {
+            store->table_slots = status->slots;
+            store->table_keys = status->live_keys;
+            status->slots = store->leases.slots;
+            status->live_keys = store->leases.live;
         }
+        status->store = store;
     }
     for (int i = 0; i < names->nelts; i++) {
         rlr_status_region_t *region = apr_array_push(status->regions);

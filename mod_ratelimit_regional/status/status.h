@@ -34,9 +34,15 @@ typedef struct rlr_status_region_t {
 typedef struct rlr_status_store_t {
     const char *host; /* this one */
     uint32_t hosts;   /* RateLimitStoreHosts */
+    uint32_t timeout_ms;
+    uint32_t advised_ms; /* a longer one that the round trips need, or 0 */
     const rlr_stats_t *stats;
     rlr_ledger_summary_t summary;
     rlr_leases_count_t leases;
+    /* Of the shared table, and its live keys: each one that the store is asked
+     * for has a slot. */
+    uint32_t table_slots;
+    uint32_t table_keys;
     /* For how long the limit of the longest interval admits nothing because
      * the hosts have just started; 0: it admits. */
     uint64_t starting_ms;

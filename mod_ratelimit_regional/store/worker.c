@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include <apr_general.h>
+#include <apr_strings.h>
 #include <apr_thread_proc.h>
 #include <ap_mpm.h>
 #include <http_core.h>
@@ -93,6 +94,23 @@ static void log_start(const worker_t *worker,
                  (unsigned long)(left_ms / 1000 + 1));
 }
 
+/* The round trip to the store, and the timeout that it needs. */
+static const char *describe_round_trip(const worker_t *worker, char *text,
+                                       size_t size)
+{
+    const rlr_stats_t *stats = rlr_ledger_stats(worker->exchange.ledger);
+    uint32_t advised_ms = rlr_stats_advise(stats, worker->exchange.timeout_ms);
+    int length = apr_snprintf(text, size, "a round trip took %.1f ms of late",
+                              (double)rlr_stats_recent_us(stats) / 1000);
+
+    if (advised_ms > 0) {
+        apr_snprintf(text + length, size - (size_t)length,
+                     ": too long for %u ms, set RateLimitStoreTimeout to %ums",
+                     worker->exchange.timeout_ms, advised_ms);
+    }
+    return text;
+}
+
 /* Hosts that are missing, and requests that the store came too late for. */
 static void log_state(const worker_t *worker, uint64_t now_ms)
 {
@@ -102,6 +120,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
         + rlr_stats_sum(stats, RLR_STATS_BUSY);
     rlr_ledger_summary_t summary;
     const rlr_store_absent_t *absent = &summary.absent;
+    char text[160];
 
     rlr_ledger_sum_up(&summary, ledger, false, now_ms);
     log_start(worker, &summary, now_ms);
@@ -124,11 +143,12 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
             APLOG_MARK, APLOG_WARNING, 0, worker->server,
             RLR_LOGNO(0123) "%lu requests were %s, which did not reply within "
                             "RateLimitStoreTimeout, or as many requests waited "
-                            "for it as may",
+                            "for it as may; %s",
             (unsigned long)(late - atomic_exchange(&stats->logged, late)),
             worker->failure == RLR_FAILURE_OPEN
                 ? "decided by this host without the store"
-                : "refused without the store");
+                : "refused without the store",
+            describe_round_trip(worker, text, sizeof(text)));
     }
 }
 

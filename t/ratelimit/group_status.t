@@ -45,6 +45,8 @@ cmp_ok $store->{round_trips_us} / $store->{round_trips}, '>', 1, 'round trips ha
 
 my $page = see(0)->{json};
 cmp_ok $page->{live_keys}, '>=', 2, 'with a store the live keys are those whose admissions by this host count';
+cmp_ok $page->{store}{table_keys}, '>=', 2, 'the page has the number of keys that the store was asked for';
+cmp_ok $page->{store}{table_slots}, '>=', 65_536, 'the page has the slots that these keys may have';
 cmp_ok $page->{slots}, '>=', 65_536, 'with a store the slots are those of its leases';
 ok !exists $page->{regions}[0]{rules}[0]{live_keys}, 'with a store a rule has no number of live keys';
 
@@ -59,7 +61,7 @@ my ($infinite) = $metrics =~ /^ratelimit_store_round_trip_seconds_bucket\{host="
 my ($count) = $metrics =~ /^ratelimit_store_round_trip_seconds_count\{host="\Q$name\E"\} (\d+)$/m;
 is $infinite, $count, 'the last bucket of a histogram has all round trips';
 like $metrics, qr/^ratelimit_store_\Q$_\E\{host="\Q$name\E"\} \d+$/m, "metrics have $_"
-    for qw(errors_total leases leased_requests connected_partitions missing_hosts reserved_shares);
+    for qw(errors_total leases leased_requests table_slots table_keys connected_partitions missing_hosts reserved_shares);
 like see(0, '?format=html')->{body}, qr{<h2>Store <b>member</b>.*\Q$name\E.*one of 2}, 'HTML has the store';
 
 # --- Without it ------------------------------------------------------------------------------------
