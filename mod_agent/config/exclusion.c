@@ -39,9 +39,32 @@ typedef struct tree_t {
     apr_pool_t *pool;
     /* Of alias_t, by name. */
     apr_hash_t *aliases;
-    /* Of section_t, by the pointer of the directive. */
-    apr_hash_t *sections;
+    /* Of cached_t, by section: what its lines demand, and its AuthType. */
+    apr_hash_t *demands;
+    apr_hash_t *types;
 } tree_t;
+
+typedef struct cached_t {
+    const ap_directive_t *section;
+    unsigned value;
+} cached_t;
+
+static const cached_t *find_cached(apr_hash_t *of,
+                                   const ap_directive_t *section)
+{
+    return apr_hash_get(of, &section, sizeof(void *));
+}
+
+static unsigned add_cached(apr_hash_t *of, const ap_directive_t *section,
+                           unsigned value, apr_pool_t *pool)
+{
+    cached_t *found = apr_palloc(pool, sizeof(*found));
+
+    found->section = section;
+    found->value = value;
+    apr_hash_set(of, &found->section, sizeof(void *), found);
+    return value;
+}
 
 static bool is_named(const ap_directive_t *node, const char *name)
 {
@@ -97,11 +120,6 @@ static bool is_own_provider(const char *provider)
 #define DEMANDS_USER 1U
 #define DEMANDS_KEY  2U
 #define DEMANDS_BOTH (DEMANDS_USER | DEMANDS_KEY)
-
-typedef struct section_t {
-    const ap_directive_t *directive;
-    unsigned demands;
-} section_t;
 
 /* Providers of httpd and mod_auth_openidc that deny any request without a user.
  * Of another one that is not known. */
@@ -160,7 +178,7 @@ static unsigned combine_demands(const tree_t *tree, const ap_directive_t *node,
 static unsigned find_demands(const tree_t *tree, const ap_directive_t *node)
 {
     const bool is_any = is_named(node, "<RequireAny");
-    section_t *section;
+    const cached_t *found;
 
     if (is_named(node, "Require")) {
         return line_demands(tree, node);
@@ -168,15 +186,11 @@ static unsigned find_demands(const tree_t *tree, const ap_directive_t *node)
     if (!is_any && !is_named(node, "<RequireAll")) {
         return 0;
     }
-    section = apr_hash_get(tree->sections, &node, sizeof(void *));
-    if (section == NULL) {
-        section = apr_palloc(tree->pool, sizeof(*section));
-        section->directive = node;
-        section->demands = combine_demands(tree, node, is_any);
-        apr_hash_set(tree->sections, &section->directive, sizeof(void *),
-                     section);
-    }
-    return section->demands;
+    found = find_cached(tree->demands, node);
+    return found != NULL
+        ? found->value
+        : add_cached(tree->demands, node, combine_demands(tree, node, is_any),
+                     tree->pool);
 }
 
 /* The section whose lines are those beside an exclusion: a <RequireNone> is one
@@ -268,7 +282,8 @@ static const tree_t *read_tree(apr_pool_t *pool)
     tree = apr_palloc(pool, sizeof(*tree));
     tree->pool = pool;
     tree->aliases = apr_hash_make(pool);
-    tree->sections = apr_hash_make(pool);
+    tree->demands = apr_hash_make(pool);
+    tree->types = apr_hash_make(pool);
     agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, tree);
     agent_conftree_visit("Require", add_use, tree);
     apr_pool_userdata_setn(tree, key, NULL, pool);
@@ -321,9 +336,9 @@ agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
 /* ---- warnings ---- */
 
 typedef enum auth_type_t {
-    /* None, or that of a section with a condition, or of a location that does
-     * not enclose the line. */
-    TYPE_UNKNOWN,
+    TYPE_NONE,
+    /* Of some requests, by an <If>. */
+    TYPE_CONDITIONAL,
     TYPE_KEYS,
     TYPE_OTHER
 } auth_type_t;
@@ -339,34 +354,36 @@ static bool has_type(const ap_directive_t *node)
 }
 
 /* The last one in the section is in force. */
-static bool read_type(auth_type_t *type, const ap_directive_t *section)
+static auth_type_t read_type(const ap_directive_t *section)
 {
-    bool is_found = false;
+    auth_type_t type = TYPE_NONE;
 
     for (const ap_directive_t *child = section->first_child; child != NULL;
          child = child->next) {
         if ((is_section(child, "<If") || is_section(child, "<Else"))
             && has_type(child->first_child)) {
-            *type = TYPE_UNKNOWN;
-            return true;
+            return TYPE_CONDITIONAL;
         }
         if (is_named(child, "AuthType")) {
-            is_found = true;
-            *type = agent_conftree_is_word(child->args, "AgentKey")
-                ? TYPE_KEYS
-                : TYPE_OTHER;
+            type = agent_conftree_is_word(child->args, "AgentKey") ? TYPE_KEYS
+                                                                   : TYPE_OTHER;
         }
     }
-    return is_found;
+    return type;
 }
 
-static auth_type_t find_type(const ap_directive_t *section)
+/* Of the sections around a line. Without one, locations that do not enclose it
+ * may have one that applies. */
+static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
 {
-    auth_type_t type = TYPE_UNKNOWN;
+    unsigned type = TYPE_NONE;
 
-    while (section != NULL
-           && (is_section(section, "<Require") || !read_type(&type, section))) {
-        section = section->parent;
+    for (; section != NULL && type == TYPE_NONE; section = section->parent) {
+        const cached_t *found = find_cached(tree->types, section);
+
+        type = found != NULL
+            ? found->value
+            : add_cached(tree->types, section, read_type(section), tree->pool);
     }
     return type;
 }
@@ -406,15 +423,16 @@ static void check(const ap_directive_t *directive, void *baton)
     const tree_t *tree = search->tree;
     const line_t line = read_line(directive, tree->pool);
     const ap_directive_t *section = find_section(directive);
-    const auth_type_t type = find_type(directive->parent);
     const alias_t *alias = find_alias(tree, &line);
     agent_exclusion_t exclusion;
+    auth_type_t type;
     unsigned demands;
 
     if (!is_negated(directive, &line)
         || !is_own_provider(resolve(tree, &line).provider)) {
         return;
     }
+    type = find_type(tree, directive->parent);
     demands = find_demands_beside(tree, &section);
     if ((demands & DEMANDS_KEY) != 0
         || (type != TYPE_OTHER && (demands & DEMANDS_USER) != 0)
