@@ -92,6 +92,7 @@ for my $case ([ python => 'forms.py', $PYTHON ], [ javascript => 'forms.mjs', $N
     my $missing = check($language, { dependencies => ['.'], graphs => { file => './no/file.py:graph', export => "./$file:none" } }, $file => $text);
     is_deeply [ map { $missing->{graphs}{$_}{error}{error} } qw(file export) ], [qw(FileNotFoundError AttributeError)],
         "$language: a file and an export that are not there have their names";
+    is $missing->{graphs}{file}{error}{message}, 'there is no file ./no/file.py', "$language: clients see the file as langgraph.json names it";
 }
 
 # ---- env ----

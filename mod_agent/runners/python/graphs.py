@@ -30,7 +30,7 @@ def import_attribute(path: str, directory: str) -> Any:
     place, colon, attribute = path.rpartition(":")
     if not colon or not place:
         raise RunnerError("ValueError", f"{path}: neither FILE:NAME nor MODULE:NAME")
-    module = _import_file(os.path.join(directory, place)) if _is_file(place) else importlib.import_module(place)
+    module = _import_file(directory, place) if _is_file(place) else importlib.import_module(place)
     try:
         return getattr(module, attribute)
     except AttributeError:
@@ -41,9 +41,9 @@ def _is_file(place: str) -> bool:
     return "/" in place or place.endswith(".py")
 
 
-def _import_file(file: str) -> ModuleType:
+def _import_file(directory: str, place: str) -> ModuleType:
     """Imports a file; under its dotted name if it is in a package on the path, as the application itself would."""
-    file = os.path.normpath(file)
+    file = os.path.normpath(os.path.join(directory, place))
     for name, module in list(sys.modules.items()):
         if name.startswith("agent_graph_") and getattr(module, "__file__", None) == file:
             return module
@@ -52,9 +52,10 @@ def _import_file(file: str) -> ModuleType:
     name = "agent_graph_" + hashlib.sha256(file.encode()).hexdigest()[:16]
     spec = importlib.util.spec_from_file_location(name, file)
     if not os.path.isfile(file):
-        raise RunnerError("FileNotFoundError", f"there is no file {file}")
+        # Clients see it: not where the application is.
+        raise RunnerError("FileNotFoundError", f"there is no file {place}")
     if spec is None or spec.loader is None:
-        raise RunnerError("ImportError", f"{file}: not a Python file")
+        raise RunnerError("ImportError", f"{place}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -97,7 +98,7 @@ class Graph:
         elif callable(exported):
             self._make = exported
         else:
-            raise RunnerError("TypeError", f"{name} is a {type(exported).__name__}, not a graph or a function that makes one")
+            raise RunnerError("TypeError", f"{name}: neither a graph nor a function that makes one, but of type {type(exported).__name__}")
 
     @property
     def is_factory(self) -> bool:
