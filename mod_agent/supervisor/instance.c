@@ -82,7 +82,7 @@ static void on_control_connected(void *part, bool is_first,
     agent_supervisor_t *sv = part;
 
     agent_worker_on_connected(&sv->worker, is_first, info);
-    agent_save_on_connected(&sv->save);
+    agent_save_failure_on_connected(&sv->save);
 }
 
 static void on_bulk_connected(void *part, bool is_first,
@@ -91,7 +91,7 @@ static void on_bulk_connected(void *part, bool is_first,
     agent_supervisor_t *sv = part;
 
     agent_worker_on_bulk_connected(&sv->worker, is_first, info);
-    agent_save_on_connected(&sv->save);
+    agent_save_failure_on_connected(&sv->save);
 }
 
 static void on_output_connected(void *part, bool is_first,
@@ -99,7 +99,7 @@ static void on_output_connected(void *part, bool is_first,
 {
     agent_supervisor_t *sv = part;
 
-    agent_save_on_connected(&sv->save);
+    agent_save_failure_on_connected(&sv->save);
 }
 
 /*

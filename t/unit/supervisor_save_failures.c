@@ -217,7 +217,7 @@ static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
     q->output.crash_reported_at = has_output_notice ? NOW : 0;
     fail_first(q, AGENT_FAILURE_LOST);
     q->control.crash_reported_at = has_notice ? NOW : 0;
-    agent_save_on_connected(&q->save);
+    agent_save_failure_on_connected(&q->save);
 }
 
 static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
@@ -230,7 +230,7 @@ static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
         assert_int_equal(first_of(q)->failures, i);
     }
     /* Another connection was lost without an attempt. */
-    agent_save_on_connected(&q->save);
+    agent_save_failure_on_connected(&q->save);
     assert_int_equal(first_of(q)->failures, 2);
 }
 
@@ -242,7 +242,7 @@ static void a_crash_counts_when_the_control_connection_gets_its_notice(
 
     add_long(q, 0);
     fail_first(q, AGENT_FAILURE_LOST);
-    agent_save_on_connected(&q->save);
+    agent_save_failure_on_connected(&q->save);
     assert_int_equal(first_of(q)->failures, 0);
     lose_first(q, true, true);
     assert_int_equal(first_of(q)->failures, 1);
@@ -308,7 +308,7 @@ static void lose_shared(queue_t *q, bool has_notice, bool has_other_notice)
     q->control.crash_reported_at = has_notice ? NOW : 0;
     q->bulk.crash_reported_at = has_other_notice ? NOW : 0;
     (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_LOST);
-    agent_save_on_connected(&q->save);
+    agent_save_failure_on_connected(&q->save);
 }
 
 static void a_shared_batch_that_crashed_its_process_is_split_at_once(

@@ -264,12 +264,13 @@ static void receive_dedicated(void *part, const agent_db_result_t *result)
 }
 
 const agent_operation_t agent_batch_operation = {
-    "save_batch", due_batch, send_batch, receive_batch, agent_save_fail_shared};
+    "save_batch", due_batch, send_batch, receive_batch,
+    agent_save_failure_take_shared};
 
 const agent_operation_t agent_dedicated_batch_operation = {
     "save_batch", due_dedicated, send_dedicated, receive_dedicated,
-    agent_save_fail_dedicated};
+    agent_save_failure_take_dedicated};
 
 const agent_operation_t agent_bulk_batch_operation = {
     "save_batch", due_on_bulk, send_dedicated, receive_dedicated,
-    agent_save_fail_dedicated};
+    agent_save_failure_take_dedicated};

@@ -95,7 +95,7 @@ static void keep_loss(agent_save_loss_t *loss, const agent_batch_t *batch,
 
 /* Sending the same batch again would delay the output of all its runs. It is
  * not at fault when another process of the database crashed. */
-void agent_save_fail_shared(void *part, agent_failure_t failure)
+void agent_save_failure_take_shared(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
     agent_batch_queue_t *queue = &save->runs->batches;
@@ -170,7 +170,7 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     return batch->failures >= MAX_FAILURES;
 }
 
-void agent_save_fail_dedicated(void *part, agent_failure_t failure)
+void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
     agent_batch_t *batch = save->runs->batches.sent_dedicated;
@@ -249,7 +249,7 @@ static void count_dedicated_crash(agent_save_t *save)
     }
 }
 
-void agent_save_on_connected(agent_save_t *save)
+void agent_save_failure_on_connected(agent_save_t *save)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
 
