@@ -93,16 +93,6 @@ static void a_key_that_needs_a_slot_is_refused_without_one(void **state)
     finish(&segment);
 }
 
-/* Whether a slot is held for the key. */
-static bool hold_key(segment_t *segment, uint64_t key, rlr_limit_t limit)
-{
-    rlr_table_request_t request = segment_request(segment, &key, limit);
-    rlr_table_decision_t decision;
-
-    return rlr_table_hold(&segment->table, &request, &segment->clock,
-                          &decision);
-}
-
 /* Holds slots for as many keys as the share, from the first one on; returns how
  * many have one. */
 static uint32_t hold(segment_t *segment, uint64_t first)
@@ -134,27 +124,6 @@ static void a_held_key_has_a_slot_for_an_interval(void **state)
     assert_int_equal(segment_peek(&segment, SHARE, five).window.remaining, 5);
     segment.time.us += 11 * 1000000ULL;
     assert_int_equal(hold(&segment, SHARE), SHARE);
-    finish(&segment);
-}
-
-static void ten_addresses_leave_slots_for_the_first_keys_of_others(void **state)
-{
-    segment_t segment;
-    uint32_t held = 0;
-
-    segment_make(&segment, SLOTS, 12);
-    for (segment.holder = 1; segment.holder <= 10; segment.holder++) {
-        uint64_t first = segment.holder * 10000;
-
-        for (uint64_t key = first; key < first + 2000; key++) {
-            hold_key(&segment, key, hour);
-        }
-    }
-    for (; segment.holder <= 70; segment.holder++) {
-        held += hold_key(&segment, segment.holder * 10000, hour);
-        held += hold_key(&segment, segment.holder * 10000 + 1, hour);
-    }
-    assert_in_range(held, 119, 120);
     finish(&segment);
 }
 
@@ -492,7 +461,6 @@ int main(void)
         CHECK_TEST(an_address_gets_at_most_a_sixteenth_of_the_slots),
         CHECK_TEST(a_key_that_needs_a_slot_is_refused_without_one),
         CHECK_TEST(a_held_key_has_a_slot_for_an_interval),
-        CHECK_TEST(ten_addresses_leave_slots_for_the_first_keys_of_others),
         CHECK_TEST(keys_beyond_the_share_are_counted_per_rule_and_address),
         CHECK_TEST(a_shared_counter_admits_no_more_than_the_limit),
         CHECK_TEST(

@@ -315,6 +315,38 @@ static void ten_million_random_keys_exceed_no_limit(void **state)
     segment_drop(&segment);
 }
 
+/* Whether a slot is held for the key. */
+static bool hold_key(segment_t *segment, uint64_t key, rlr_limit_t limit)
+{
+    rlr_table_request_t request = segment_request(segment, &key, limit);
+    rlr_table_decision_t decision;
+
+    return rlr_table_hold(&segment->table, &request, &segment->clock,
+                          &decision);
+}
+
+static void ten_addresses_leave_slots_for_the_first_keys_of_others(void **state)
+{
+    static const rlr_limit_t hour = {5, 3600};
+    segment_t segment;
+    uint32_t held = 0;
+
+    segment_make(&segment, 1024, 12);
+    for (segment.holder = 1; segment.holder <= 10; segment.holder++) {
+        uint64_t first = segment.holder * 10000;
+
+        for (uint64_t key = first; key < first + 2000; key++) {
+            hold_key(&segment, key, hour);
+        }
+    }
+    for (; segment.holder <= 70; segment.holder++) {
+        held += hold_key(&segment, segment.holder * 10000, hour);
+        held += hold_key(&segment, segment.holder * 10000 + 1, hour);
+    }
+    assert_in_range(held, 119, 120);
+    segment_drop(&segment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +358,7 @@ int main(void)
         CHECK_TEST(a_key_that_gets_a_slot_keeps_its_charges),
         CHECK_TEST(keys_with_different_limits_share_an_overflow_window),
         CHECK_TEST(an_empty_overflow_window_is_rebuilt_for_the_limit),
+        CHECK_TEST(ten_addresses_leave_slots_for_the_first_keys_of_others),
         CHECK_TEST(ten_million_random_keys_exceed_no_limit)};
 
     return CHECK_RUN(tests);
