@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of the last round in the average. */
+/* The part of the last round trip in the average. */
 #define RECENT 16U
 
 const char *const rlr_stats_words[RLR_STATS_OUTCOMES] = {
@@ -37,15 +37,8 @@ void rlr_stats_request(rlr_stats_region_t *region, rlr_stats_outcome_t outcome)
 
 void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error)
 {
-    uint64_t recent_us = atomic_load(&stats->recent_us);
     int bound = 0;
 
-    /* Another process may set it at the same time: one round is not counted. */
-    if (!has_error) {
-        atomic_store(
-            &stats->recent_us,
-            recent_us == 0 ? us : recent_us - recent_us / RECENT + us / RECENT);
-    }
     while (bound < RLR_STATS_BOUNDS
            && us > (uint64_t)rlr_stats_bounds_ms[bound] * 1000) {
         bound++;
@@ -53,6 +46,16 @@ void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error)
     atomic_fetch_add(&stats->rounds[bound], 1);
     atomic_fetch_add(&stats->round_us, us);
     atomic_fetch_add(&stats->errors, has_error);
+}
+
+void rlr_stats_trip(rlr_stats_t *stats, uint64_t us)
+{
+    uint64_t recent_us = atomic_load(&stats->recent_us);
+
+    /* Another process may set it at the same time: one is not counted. */
+    atomic_store(&stats->recent_us,
+                 recent_us == 0 ? us
+                                : recent_us - recent_us / RECENT + us / RECENT);
 }
 
 uint64_t rlr_stats_recent_us(const rlr_stats_t *stats)

@@ -60,7 +60,7 @@ typedef struct rlr_stats_t {
     /* Rounds: calls that are sent together, and their replies. */
     _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
     _Atomic uint64_t round_us;  /* the duration of all rounds together */
-    _Atomic uint64_t recent_us; /* of one of late, on average */
+    _Atomic uint64_t recent_us; /* of a round trip of late */
     /* Rounds, and attempts to connect, with an error. */
     _Atomic uint64_t errors;
     /* How many of RLR_STATS_LATE and RLR_STATS_BUSY have been logged. */
@@ -78,7 +78,8 @@ void rlr_stats_error(rlr_stats_t *stats); /* the store cannot be reached */
 /* Returns the number of all rounds. */
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
 
-/* Returns how long rounds without an error took of late, on average. */
+/* Counts a round trip, and returns how long one took of late, on average. */
+void rlr_stats_trip(rlr_stats_t *stats, uint64_t us);
 uint64_t rlr_stats_recent_us(const rlr_stats_t *stats);
 
 /* Returns a timeout in milliseconds in which most replies come, if fewer do in

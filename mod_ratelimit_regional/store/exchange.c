@@ -200,11 +200,14 @@ static void take_reply(rlr_exchange_t *exchange, rlr_flight_t *flight,
         ? send_marks(exchange, flight, &reply, result->scratch)
         : rlr_connection_receive(exchange->connection, flight->partition,
                                  &reply, items);
+    uint64_t took_ms = rlr_flight_time().floor_ms - flight->sent_ms;
 
     flight->is_sent = false;
-    if (rlr_flight_time().floor_ms
-        > flight->sent_ms + exchange->timeout_ms + NOTICE_MS) {
+    if (took_ms > exchange->timeout_ms + NOTICE_MS) {
         exchange->slow |= bit;
+        if (error == NULL && rlr_connection_has_nodes(exchange->connection)) {
+            rlr_stats_trip(rlr_ledger_stats(exchange->ledger), took_ms * 1000);
+        }
     }
     else {
         exchange->slow &= ~bit;
@@ -365,12 +368,24 @@ static uint64_t get_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* The partitions, a bit each, with a call under way. */
+static uint32_t find_outstanding(const rlr_exchange_t *exchange)
+{
+    uint32_t outstanding = 0;
+
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        outstanding |= (uint32_t)exchange->flights[i].is_sent << i;
+    }
+    return outstanding;
+}
+
 static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list,
                       result_t *result)
 {
     static const struct timespec pause = {0, PAUSE_NS};
+    rlr_stats_t *stats = rlr_ledger_stats(exchange->ledger);
     uint32_t added = 0;
-    uint64_t begun_us;
+    uint64_t us;
 
     rlr_connection_poll(exchange->connection, 0);
     take_replies(exchange, result);
@@ -384,22 +399,15 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list,
         nanosleep(&pause, NULL);
         return;
     }
-    begun_us = get_us();
+    us = get_us();
     rlr_connection_flush(exchange->connection);
     receive(exchange, result);
-    rlr_stats_round(rlr_ledger_stats(exchange->ledger), get_us() - begun_us,
-                    result->error != NULL);
-}
-
-/* The partitions, a bit each, with a call under way. */
-static uint32_t find_outstanding(const rlr_exchange_t *exchange)
-{
-    uint32_t slow = 0;
-
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
-        slow |= (uint32_t)exchange->flights[i].is_sent << i;
+    us = get_us() - us;
+    rlr_stats_round(stats, us, result->error != NULL);
+    /* Otherwise it has not waited for all replies. */
+    if (result->error == NULL && find_outstanding(exchange) == 0) {
+        rlr_stats_trip(stats, us);
     }
-    return slow;
 }
 
 bool rlr_exchange_is_waiting(const rlr_exchange_t *exchange)

@@ -255,6 +255,18 @@ static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
         exchange_once(&host);
     }
     assert_true(rlr_queue_is_away(host.exchange.queue, key));
+    while (get_us() / 1000 < host.exchange.flights[0].sent_ms + 200) {
+        exchange_once(&host);
+    }
+    host.connection.answers[0].left = 0;
+    exchange_once(&host);
+    /* A sixteenth of it, though no round has waited. */
+    assert_true(rlr_stats_recent_us(rlr_ledger_stats(&host.memory.ledger))
+                >= 12000);
+    while (!host.exchange.flights[0].is_sent) {
+        rlr_queue_refill(host.exchange.queue, key, ten);
+        exchange_once(&host);
+    }
     /* Its call ends after half a second, in which others are answered. */
     host.connection.polls[0] = 0;
     while (host.exchange.flights[0].is_sent
