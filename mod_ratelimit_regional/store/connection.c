@@ -204,7 +204,8 @@ static void fetch(rlr_store_connection_t *connection, pending_t *pending)
         pending_t *oldest = find_oldest(connection, node);
         redisReply *reply;
 
-        if (rlr_node_receive(node, &reply) != NULL) {
+        /* This call is under way, so there is an oldest. */
+        if (oldest == NULL || rlr_node_receive(node, &reply) != NULL) {
             break;
         }
         take_reply(oldest, reply);
