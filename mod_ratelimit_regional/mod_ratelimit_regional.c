@@ -190,8 +190,9 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
     rlr_group_t *group;
     rlr_ledger_t ledger;
 
+    /* A ledger from before the restart is kept for a configuration with a
+     * store. */
     if (global->store.connection.address.count == 0) {
-        rlr_shm_pause_ledger(server);
         return OK;
     }
     if (rlr_shm_open_ledger(&ledger, (uint32_t)rlr_config_table_slots(global),
@@ -204,7 +205,6 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
                    rlr_summary_name_host(pconf));
     group->rules = rlr_summary_write(server, pconf);
     group->longest_sec = rlr_vhost_longest_sec(server);
-    rlr_ledger_resume(&ledger, group->longest_sec);
     rlr_vhost_set_store(server, group);
     rlr_worker_leave_at_end(group, server, pconf);
     return OK;

@@ -352,12 +352,3 @@ apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
     apr_pool_userdata_set(mapping, LEDGER_KEY, NULL, process_pool);
     return APR_SUCCESS;
 }
-
-void rlr_shm_pause_ledger(server_rec *server)
-{
-    rlr_ledger_t ledger;
-
-    if (find_ledger(&ledger, server)) {
-        rlr_ledger_pause(&ledger);
-    }
-}

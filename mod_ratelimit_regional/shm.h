@@ -28,8 +28,4 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
 apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
                                  server_rec *server);
 
-/* This configuration has no store: a ledger from before the restart is kept for
- * one that has. */
-void rlr_shm_pause_ledger(server_rec *server);
-
 #endif

@@ -10,7 +10,7 @@
 
 /* "RLRLEDGR", and a number that changes with the layout and its meaning. */
 #define LEDGER_MAGIC  0x524744454c524c52U
-#define LEDGER_LAYOUT 3U
+#define LEDGER_LAYOUT 4U
 
 /* The longest time between the starts of two partitions. */
 #define START_MS 10000U
@@ -137,22 +137,15 @@ rlr_wait_slots_t rlr_ledger_wait_slots(const rlr_ledger_t *ledger)
 
 /* ---- Partitions ---- */
 
-/* Takes over the changes of other configurations since the lock was held: they
- * do not wait for it. */
-static void catch_up_locked(rlr_partition_t *part, const rlr_ledger_t *ledger,
-                            uint64_t now_ms)
+/* Takes over the change of the table since the lock was held: it does not wait
+ * for the lock. */
+static void catch_up_locked(rlr_partition_t *part, const rlr_ledger_t *ledger)
 {
     uint32_t tables = atomic_load(&ledger->memory->tables);
-    uint32_t returns = atomic_load(&ledger->memory->returns);
 
     if (part->tables != tables) {
         part->tables = tables;
         rlr_member_change_table(&part->state.member);
-    }
-    if (part->returns != returns) {
-        part->returns = returns;
-        rlr_member_resume(&part->state.member,
-                          rlr_ledger_counted_until(ledger, now_ms));
     }
 }
 
@@ -172,7 +165,7 @@ static rlr_ledger_state_t *lock(const rlr_ledger_t *ledger, uint32_t partition,
     if (rv != 0) {
         return NULL;
     }
-    catch_up_locked(part, ledger, now_ms);
+    catch_up_locked(part, ledger);
     lost_until_ms = atomic_load(&part->lost_until_ms);
     if (lost_until_ms > part->state.member.lost_until_ms) {
         part->state.member.lost_until_ms = lost_until_ms;
@@ -204,19 +197,6 @@ void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec)
 
     while (before < interval_sec
            && !atomic_compare_exchange_weak(longest, &before, interval_sec)) {
-    }
-}
-
-void rlr_ledger_pause(const rlr_ledger_t *ledger)
-{
-    atomic_store(&ledger->memory->is_paused, true);
-}
-
-void rlr_ledger_resume(const rlr_ledger_t *ledger, uint32_t longest_sec)
-{
-    if (atomic_exchange(&ledger->memory->is_paused, false)) {
-        rlr_ledger_use_interval(ledger, longest_sec);
-        atomic_fetch_add(&ledger->memory->returns, 1);
     }
 }
 

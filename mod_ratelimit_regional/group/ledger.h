@@ -104,11 +104,6 @@ void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
 /* Records that a limit of that interval is in use. */
 void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec);
 
-/* A configuration has no store; and one that has, whose longest interval is
- * that: if the one before had none, its admissions count as of the share. */
-void rlr_ledger_pause(const rlr_ledger_t *ledger);
-void rlr_ledger_resume(const rlr_ledger_t *ledger, uint32_t longest_sec);
-
 /* Until when an admission before now_ms may count, under any limit that has
  * been in use. */
 uint64_t rlr_ledger_counted_until(const rlr_ledger_t *ledger, uint64_t now_ms);

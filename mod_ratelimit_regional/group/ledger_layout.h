@@ -36,7 +36,6 @@ struct rlr_partition_t {
     _Atomic uint64_t lost_until_ms;
     /* Those of the memory that the state takes account of. */
     uint32_t tables;
-    uint32_t returns;
 };
 
 typedef struct rlr_stripe_t {
@@ -56,9 +55,7 @@ struct rlr_ledger_memory_t {
     _Atomic uint32_t longest_sec; /* interval of all leases */
     /* Configurations that have attached it. */
     _Atomic uint32_t generation;
-    _Atomic uint32_t tables;  /* that have taken the place of another one */
-    _Atomic uint32_t returns; /* after configurations without a store */
-    _Atomic bool is_paused;   /* the last configuration has no store */
+    _Atomic uint32_t tables; /* that have taken the place of another one */
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;

@@ -43,18 +43,6 @@ void rlr_member_change_table(rlr_member_t *member)
     }
 }
 
-void rlr_member_resume(rlr_member_t *member, uint64_t counted_until_ms)
-{
-    /* The reply to a call from before would confirm that nothing was used. */
-    member->generation++;
-    member->has_used_share = true;
-    member->local_until_ms = counted_until_ms;
-    member->share_from_ms = counted_until_ms;
-    /* The data at the store are without these admissions: the epoch ends. */
-    member->is_clock_set = member->was_member;
-    member->heartbeat_until_ms = 0;
-}
-
 void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
 {
     uint32_t generation = member->generation + 1;
@@ -83,17 +71,30 @@ static bool may_bring(const rlr_member_t *member,
                       const rlr_member_config_t *config, uint64_t now_ms)
 {
     uint64_t share_ms = config->share_ms - rlr_period_drift(config->share_ms);
-    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
 
     return has_number(member, config) && member->is_entitled
-        && now_ms
-        < member->confirmed_ms + (share_ms > kept_ms ? share_ms : kept_ms);
+        && now_ms < member->confirmed_ms + rlr_period_kept(share_ms);
+}
+
+/* Whether the host takes part as one that has just been started: it was never a
+ * member with this M and S, or all that it had as one has ended. Of a process
+ * that died without a number nothing is known. */
+static bool is_new(const rlr_member_t *member,
+                   const rlr_member_config_t *config, uint64_t now_ms)
+{
+    uint64_t held_ms = rlr_period_held(config->share_ms);
+
+    return !member->was_member
+        || (member->number != RLR_STORE_NO_NUMBER
+            && (!has_number(member, config)
+                || now_ms > member->confirmed_ms + held_ms
+                        + rlr_period_drift(held_ms)));
 }
 
 static uint32_t get_flags(const rlr_member_t *member,
                           const rlr_member_config_t *config, uint64_t now_ms)
 {
-    uint32_t flags = member->was_member ? 0 : RLR_STORE_FRESH;
+    uint32_t flags = is_new(member, config, now_ms) ? RLR_STORE_FRESH : 0;
 
     if (member->is_confirmed) {
         flags |= RLR_STORE_CLEAN;

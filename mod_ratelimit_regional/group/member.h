@@ -74,11 +74,6 @@ void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms);
  * has counted is over. */
 void rlr_member_change_table(rlr_member_t *member);
 
-/* The host has decided without the store in between, by the whole limit: that
- * counts until counted_until_ms as admissions of its share do, and the store
- * does not know of it. */
-void rlr_member_resume(rlr_member_t *member, uint64_t counted_until_ms);
-
 /* Returns the kind of the next call; *alone: the one after it waits for its
  * reply, or for RLR_PERIOD_CALL_MS. */
 rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,

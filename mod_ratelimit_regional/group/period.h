@@ -37,6 +37,25 @@ static inline uint32_t rlr_period_lease(uint32_t interval_sec)
     return ms < RLR_PERIOD_LEASE_MAX_MS ? ms : RLR_PERIOD_LEASE_MAX_MS;
 }
 
+/* How long a host may bring its number to a new epoch (B), for that
+ * RateLimitStoreShareTime. */
+static inline uint64_t rlr_period_kept(uint64_t share_ms)
+{
+    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
+
+    return share_ms > kept_ms ? share_ms : kept_ms;
+}
+
+/* After this long without a heartbeat a host has ended (B + K + A + G), by the
+ * store's clock. */
+static inline uint64_t rlr_period_held(uint64_t share_ms)
+{
+    uint64_t kept_ms = rlr_period_kept(share_ms);
+
+    return kept_ms + rlr_period_drift(kept_ms) + RLR_PERIOD_HEARTBEAT_MS
+        + RLR_PERIOD_CALL_MS + RLR_PERIOD_TWO_STORES_MS;
+}
+
 /* How long a host has sent heartbeats before its share is not reserved (R). */
 static inline uint64_t rlr_period_settle(uint32_t interval_sec)
 {

@@ -40,7 +40,7 @@ typedef enum rlr_store_status_t {
     RLR_STORE_FAILED /* no reply that can be used */
 } rlr_store_status_t;
 
-/* Flags of a call. The host was never connected to any store. */
+/* Flags of a call. The host is new (README.md). */
 #define RLR_STORE_FRESH 1U
 /* The host has admitted from its share since the last heartbeat. */
 #define RLR_STORE_LOCAL 2U

@@ -299,10 +299,7 @@ typedef struct end_t {
 /* B + G of group/README.md. */
 static uint64_t get_reserved_ms(const rlr_member_config_t *config)
 {
-    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
-
-    return (config->share_ms > kept_ms ? config->share_ms : kept_ms)
-        + RLR_PERIOD_TWO_STORES_MS;
+    return rlr_period_kept(config->share_ms) + RLR_PERIOD_TWO_STORES_MS;
 }
 
 /* In the parent, after the end of all children. */

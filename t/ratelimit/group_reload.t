@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reloads of hosts with a store: another table while the store is away, and the lines of the
-# store removed and put back.
+# Reloads of hosts with a store: the lines of the store removed and put back, and another table
+# while the store is away.
 use strict;
 use warnings;
 use AgentTest::Process;
@@ -41,15 +41,49 @@ sub wait_for_end {
 
 # --- The lines of the store ----------------------------------------------------------
 
-for my $server ($host, $other) {
-    wait_for_end($server, reload($server, $rules));
+# As if the hosts had sent their last heartbeats three hours ago.
+my $LONG_AGO = <<'LUA';
+local epoch = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm'))
+epoch.start = epoch.start - 10800000
+redis.call('HSET', KEYS[1], 'm', cmsgpack.pack(epoch))
+for i = 0, 1 do
+    local member = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm' .. i))
+    member[2], member[3] = member[2] - 10800000, member[3] - 10800000
+    redis.call('HSET', KEYS[1], 'm' .. i, cmsgpack.pack(member))
+end
+return 1
+LUA
+
+# The longest time for which a host has to wait before a share is its own, in any partition.
+my $WAITS = <<'LUA';
+local epoch, time, most = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm')), redis.call('TIME'), 0
+for i = 0, 1 do
+    local member = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm' .. i))
+    most = math.max(most, member[3] - time[1] * 1000)
+end
+return { epoch.share_ms, most > 1000 and 1 or 0 }
+LUA
+
+sub reload_both {
+    my ($config) = @_;
+    wait_for_end($_, reload($_, $config)) for $host, $other;
+    return;
 }
+
+reload_both($rules);
 is scalar(grep { $region->send(0, '/ten', 'back') } 1 .. 12), 10, 'without the lines of the store a host admits N by itself';
-for my $server ($host, $other) {
-    wait_for_end($server, reload($server, $rules . $store));
-}
-wait_for('admissions by the store', sub { $region->send($_, '/ten', 'back') for 0, 1; @{ $region->{log}{'/ten back'} } >= 15 });
-cmp_ok $region->most('/ten', 'back', 10), '<=', 10, 'once they are put back the store grants nothing while these admissions count';
+reload_both($rules . $store);
+$region->settle;
+my @admitted = map { my $key = "again$_"; scalar grep { $region->send($_ % 2, '/ten', $key) } 1 .. 12 } 1 .. 4;
+is_deeply \@admitted, [ 10, 10, 10, 10 ], 'hosts whose lines are put back continue as members';
+
+reload_both($rules);
+$region->{redis}->run('EVAL', $LONG_AGO, 1, "rlr:{$_}") for 0 .. 15;
+reload_both($rules . $store . "RateLimitStoreShareTime 30m\n");
+$region->settle;
+is_deeply [ map { ($region->{redis}->run('EVAL', $WAITS, 1, "rlr:{$_}") // '') =~ /:(\d+)\r\n:(\d+)/ } 0 .. 15 ],
+    [ map { (1800000, 0) } 0 .. 15 ], 'lines that are put back with another RateLimitStoreShareTime make new members without a wait';
+$region->wait_for_grants;
 
 # --- Another table -------------------------------------------------------------------
 
@@ -61,7 +95,7 @@ my @halves = map {
     syswrite $socket, "GET /ten HTTP/1.1\r\nHost: localhost\r\n";
     $socket;
 } 1 .. 8;
-my @old = reload($host, "RateLimitTable 131072\n$rules$store");
+my @old = reload($host, "RateLimitTable 131072\n$rules${store}RateLimitStoreShareTime 30m\n");
 my $admitted = 0;
 for my $socket (@halves) {
     my $answer = '';

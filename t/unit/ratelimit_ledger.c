@@ -165,32 +165,6 @@ static void another_table_has_the_share_after_the_former_one(void **state)
     end(&test);
 }
 
-static void admissions_without_a_store_count_as_of_the_share(void **state)
-{
-    const rlr_ledger_state_t *partition;
-    uint32_t generation;
-    case_t test;
-
-    begin(&test, 16);
-    /* The configuration before has a store, too. */
-    rlr_ledger_resume(&test.ledger, 10);
-    partition = rlr_ledger_lock(&test.ledger, 3, 1000);
-    assert_false(partition->member.has_used_share);
-    generation = partition->member.generation;
-    rlr_ledger_unlock(&test.ledger, 3);
-    rlr_ledger_pause(&test.ledger);
-    rlr_ledger_resume(&test.ledger, 10);
-    partition = rlr_ledger_lock(&test.ledger, 3, 2000);
-    assert_true(partition->member.has_used_share);
-    assert_in_range(partition->member.local_until_ms, 12000, 20000);
-    assert_int_equal(partition->member.share_from_ms,
-                     partition->member.local_until_ms);
-    /* A reply to a call from before does not count. */
-    assert_int_not_equal(partition->member.generation, generation);
-    rlr_ledger_unlock(&test.ledger, 3);
-    end(&test);
-}
-
 static void a_warning_is_due_once_a_minute(void **state)
 {
     case_t test;
@@ -283,7 +257,6 @@ int main(void)
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
         CHECK_TEST(another_table_has_the_share_after_the_former_one),
-        CHECK_TEST(admissions_without_a_store_count_as_of_the_share),
         CHECK_TEST(a_warning_is_due_once_a_minute),
         CHECK_TEST(the_last_configuration_sends_its_rules_at_once),
         CHECK_TEST(requests_are_counted_by_region),
