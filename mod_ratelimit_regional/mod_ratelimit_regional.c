@@ -184,7 +184,7 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 }
 
 /* Without memory for it the counters would be those of one host. */
-static int open_store(server_rec *server, apr_pool_t *pconf)
+static int open_store(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
     const rlr_global_t *global = rlr_config_get(server)->global;
     rlr_group_t *group;
@@ -203,6 +203,7 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
     group = apr_palloc(pconf, sizeof(*group));
     rlr_group_init(group, &global->store, &ledger,
                    rlr_summary_name_host(pconf));
+    rlr_group_use_store(group, ptemp);
     group->rules = rlr_summary_write(server, pconf);
     group->longest_sec = rlr_vhost_longest_sec(server);
     rlr_vhost_set_store(server, group);
@@ -223,8 +224,9 @@ static int start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return OK;
     }
     ap_add_version_component(pconf, "mod_ratelimit_regional/" RLR_VERSION);
-    return open_table(server, pconf, ptemp) == OK ? open_store(server, pconf)
-                                                  : HTTP_INTERNAL_SERVER_ERROR;
+    return open_table(server, pconf, ptemp) == OK
+        ? open_store(server, pconf, ptemp)
+        : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static void start_child(apr_pool_t *pchild, server_rec *server)

@@ -40,6 +40,7 @@ static void set_parts(rlr_ledger_t *ledger, void *memory, uint32_t sets)
     ledger->memory = memory;
     ledger->generation = 0;
     ledger->table = 0;
+    ledger->store = 0;
     ledger->sets = sets;
     ledger->tags = (struct rlr_lease_tags_t *)(ledger->memory + 1);
     ledger->leases = (rlr_lease_t *)(ledger->tags + sets);
@@ -82,6 +83,7 @@ bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size)
     ledger->generation = atomic_fetch_add(&ledger->memory->generation, 1) + 1;
     atomic_store(&ledger->memory->warned_ms[RLR_LEDGER_RULES], 0);
     ledger->table = atomic_load(&ledger->memory->tables);
+    ledger->store = atomic_load(&ledger->memory->store);
     return true;
 }
 
@@ -93,6 +95,17 @@ void rlr_ledger_change_table(rlr_ledger_t *ledger)
 bool rlr_ledger_has_table(const rlr_ledger_t *ledger)
 {
     return atomic_load(&ledger->memory->tables) == ledger->table;
+}
+
+void rlr_ledger_use_store(rlr_ledger_t *ledger, uint64_t store)
+{
+    ledger->store = store;
+    atomic_store(&ledger->memory->store, store);
+}
+
+bool rlr_ledger_has_store(const rlr_ledger_t *ledger)
+{
+    return atomic_load(&ledger->memory->store) == ledger->store;
 }
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger)

@@ -28,6 +28,7 @@ typedef struct rlr_ledger_t {
     uint32_t sets;
     uint32_t generation;
     uint32_t table; /* of the configuration */
+    uint64_t store; /* the same: a hash of the address, M and S */
 } rlr_ledger_t;
 
 /* A partition; its member may be used with its lock only. */
@@ -52,6 +53,14 @@ void rlr_ledger_change_table(rlr_ledger_t *ledger);
 /* Whether no table has taken the place of that of this configuration; with the
  * lock of a partition. Processes with an earlier one have no share. */
 bool rlr_ledger_has_table(const rlr_ledger_t *ledger);
+
+/* The host takes part in the store with that hash from now on; before a process
+ * uses it. */
+void rlr_ledger_use_store(rlr_ledger_t *ledger, uint64_t store);
+
+/* Whether that is the store of this configuration. Processes of a former one
+ * call theirs no more: each would end the membership of the other. */
+bool rlr_ledger_has_store(const rlr_ledger_t *ledger);
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
 

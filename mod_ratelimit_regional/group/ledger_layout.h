@@ -56,6 +56,7 @@ struct rlr_ledger_memory_t {
     /* Configurations that have attached it. */
     _Atomic uint32_t generation;
     _Atomic uint32_t tables; /* that have taken the place of another one */
+    _Atomic uint64_t store;  /* of the last configuration that has one */
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;

@@ -148,6 +148,7 @@ apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
     bool has_password = strchr(text, '@') != NULL;
 
     memset(address, 0, sizeof(*address));
+    address->text = apr_pstrdup(pool, text);
     if (path != NULL) {
         *path++ = '\0';
     }

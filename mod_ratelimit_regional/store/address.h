@@ -33,7 +33,8 @@ typedef struct rlr_server_address_t {
 typedef struct rlr_address_t {
     rlr_address_kind_t kind;
     bool has_tls;
-    int count; /* of the servers named; 0: no address */
+    const char *text; /* as it was given */
+    int count;        /* of the servers named; 0: no address */
     rlr_server_address_t servers[RLR_ADDRESS_SERVERS_MAX];
     const char *primary; /* of Sentinel */
     int database;

@@ -431,6 +431,20 @@ static void take_result(rlr_exchange_t *exchange, const char *error)
     }
 }
 
+/* Ends all calls: a later configuration has another store. */
+static void end_calls(rlr_exchange_t *exchange)
+{
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        if (exchange->flights[i].is_sent) {
+            rlr_connection_expire(exchange->connection, i);
+            exchange->flights[i].is_sent = false;
+            abandon(exchange, &exchange->flights[i]);
+        }
+    }
+    exchange->is_answered = false;
+    rlr_queue_set_away(exchange->queue, RLR_AWAY_ALL);
+}
+
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
                              rlr_pending_request_t *pending_requests,
                              apr_pool_t *scratch)
@@ -438,7 +452,10 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
     uint64_t now_ms = rlr_flight_time().floor_ms;
     result_t result = {NULL, scratch};
 
-    if (now_ms >= exchange->attempt_ms) {
+    if (!rlr_ledger_has_store(exchange->ledger)) {
+        end_calls(exchange);
+    }
+    else if (now_ms >= exchange->attempt_ms) {
         exchange->is_answered = false;
         exchange->is_refused = false;
         exchange->is_clock_set = false;

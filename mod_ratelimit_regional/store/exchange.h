@@ -8,7 +8,8 @@
 
 /* Sends the pending requests, a list, and finishes all of them, but for those
  * sent to a node of a cluster that is slower than the timeout: the next
- * exchanges take its replies. Returns NULL, or an error, valid until the next
+ * exchanges take its replies. If a later configuration has another store, it
+ * sends nothing. Returns NULL, or an error, valid until the next
  * call. scratch is cleared by the caller. */
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
                              rlr_pending_request_t *pending_requests,

@@ -28,6 +28,19 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
         : 0;
 }
 
+void rlr_group_use_store(rlr_group_t *group, apr_pool_t *ptemp)
+{
+    const char *text = apr_psprintf(ptemp, "%s %u %" APR_UINT64_T_FMT,
+                                    group->config->connection.address.text,
+                                    group->member.members,
+                                    group->member.share_ms);
+    rlr_digest_t digest = rlr_sha256_digest(text, strlen(text));
+    uint64_t hash;
+
+    memcpy(&hash, digest.bytes, sizeof(hash));
+    rlr_ledger_use_store(&group->ledger, hash);
+}
+
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length)
 {

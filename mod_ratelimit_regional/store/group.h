@@ -40,6 +40,10 @@ typedef struct rlr_group_t {
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
                     const rlr_ledger_t *ledger, const char *name);
 
+/* Lets processes of configurations with another address, M or S call the store
+ * no more. */
+void rlr_group_use_store(rlr_group_t *group, apr_pool_t *ptemp);
+
 /* The longest name of a row, and identity. */
 #define RLR_GROUP_ROW_MAX      255
 #define RLR_GROUP_IDENTITY_MAX 512

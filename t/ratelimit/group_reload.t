@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reloads of hosts with a store: the lines of the store removed and put back, and another table
-# while the store is away.
+# Reloads of hosts with a store: the lines of the store removed and put back, another address, and
+# another table while the store is away.
 use strict;
 use warnings;
+use AgentTest::Env qw(slurp);
 use AgentTest::Process;
 use AgentTest::Wait;
 use RateLimitTest;
 use GroupTest;
+use GroupTest::Redis;
 use IO::Socket::INET;
 use Test::More;
 
@@ -85,17 +87,55 @@ is_deeply [ map { ($region->{redis}->run('EVAL', $WAITS, 1, "rlr:{$_}") // '') =
     [ map { (1800000, 0) } 0 .. 15 ], 'lines that are put back with another RateLimitStoreShareTime make new members without a wait';
 $region->wait_for_grants;
 
+# --- Another store -------------------------------------------------------------------
+
+# Whether a child has accepted the connection: until then the socket has no file.
+sub is_accepted {
+    my ($socket) = @_;
+    my $ends = sprintf ':%04X [0-9A-F]+:%04X', $socket->peerport, $socket->sockport;
+    return slurp('/proc/net/tcp') =~ /$ends 01 (?:\S+ +){5}(\d+)/ && $1 > 0;
+}
+
+# Returns connections of which the children have the first half of a request.
+sub begin_requests {
+    my ($server, $count) = @_;
+    my @sockets = map {
+        my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$server->{port}") // BAIL_OUT "connect: $@";
+        syswrite $socket, "GET /ten HTTP/1.1\r\nHost: localhost\r\n";
+        wait_for('a child that accepts it', sub { is_accepted($socket) });
+        $socket;
+    } 1 .. $count;
+    return @sockets;
+}
+
+my $next = GroupTest::Redis->new;
+my @held = map { begin_requests($_, 1) } $host, $other;
+(my $elsewhere = $store) =~ s/:$region->{redis}{port}/:$next->{port}/;
+my %old = map { $_->{port} => [ reload($_, "$rules${elsewhere}RateLimitStoreShareTime 30m\n") ] } $host, $other;
+my $is_old = sub {
+    my ($server) = @_;
+    my %is_running = map { $_ => 1 } httpd_children($server->httpd_pid);
+    return scalar grep { $is_running{$_} } @{ $old{ $server->{port} } };
+};
+my $former = $region->{redis};
+$region->{redis} = $next;
+$region->settle;
+my $key = 0;
+wait_for('admissions of all partitions', sub { 64 == grep { $region->send($_ % 2, '/ten', 'elsewhere' . $key++) } 1 .. 64 });
+ok $is_old->($_), 'with another address the host admits while children of the former one have requests' for $host, $other;
+close $_ for @held;
+for my $server ($host, $other) {
+    wait_for('the end of the children of before', sub { !$is_old->($server) });
+}
+
 # --- Another table -------------------------------------------------------------------
 
-$region->{redis}->stop;
+$former->stop;
+$next->stop;
 wait_for('the share of a host', sub { $region->send(0, '/ten', 'probe') });
 # A request of which the children of before have the first half.
-my @halves = map {
-    my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$host->{port}") // BAIL_OUT "connect: $@";
-    syswrite $socket, "GET /ten HTTP/1.1\r\nHost: localhost\r\n";
-    $socket;
-} 1 .. 8;
-my @old = reload($host, "RateLimitTable 131072\n$rules${store}RateLimitStoreShareTime 30m\n");
+my @halves = begin_requests($host, 8);
+my @old = reload($host, "RateLimitTable 131072\n$rules${elsewhere}RateLimitStoreShareTime 30m\n");
 my $admitted = 0;
 for my $socket (@halves) {
     my $answer = '';

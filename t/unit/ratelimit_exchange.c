@@ -38,6 +38,7 @@ struct rlr_store_connection_t {
     /* After how many polls each partition answers; HANGS: never. */
     uint32_t polls[RLR_LEDGER_PARTITIONS];
     bool has_nodes;
+    uint32_t calls;
 };
 
 #define HANGS UINT32_MAX
@@ -67,6 +68,7 @@ void rlr_connection_add(rlr_store_connection_t *connection,
     answer_t *answer = &connection->answers[partition];
 
     assert_false(answer->is_sent);
+    connection->calls++;
     memset(answer, 0, sizeof(*answer));
     answer->is_sent = true;
     answer->left = connection->polls[partition];
@@ -276,6 +278,39 @@ static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
     stop(&host);
 }
 
+static void a_former_configuration_sends_nothing(void **state)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES] = {0, 1};
+    rlr_ledger_t next;
+    host_t host;
+    uint32_t calls;
+
+    start(&host);
+    host.connection.has_nodes = true;
+    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    host.connection.polls[0] = HANGS;
+    while (!rlr_exchange_is_waiting(&host.exchange)) {
+        exchange_once(&host);
+    }
+    assert_true(rlr_ledger_attach(&next, host.memory.memory, host.memory.size));
+    rlr_ledger_use_store(&next, 1);
+    calls = host.connection.calls;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    assert_null(exchange_once(&host));
+    assert_int_equal(host.connection.calls, calls);
+    assert_false(rlr_exchange_is_waiting(&host.exchange));
+    assert_true(rlr_queue_is_away(host.exchange.queue, key));
+    /* The former address again. */
+    rlr_ledger_use_store(&next, 0);
+    host.connection.polls[0] = 0;
+    host.connection.answers[0].is_sent = false;
+    rlr_queue_set_away(host.exchange.queue, 0);
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    exchange_once(&host);
+    assert_int_not_equal(host.connection.calls, calls);
+    stop(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +318,7 @@ int main(void)
         CHECK_TEST(a_node_that_hangs_is_not_waited_for),
         CHECK_TEST(the_reply_of_a_slow_node_is_taken_later),
         CHECK_TEST(requests_for_a_node_that_is_slow_are_not_sent),
+        CHECK_TEST(a_former_configuration_sends_nothing),
     };
 
     return CHECK_RUN(tests);
