@@ -20,7 +20,7 @@
 /* Until a reply that is not waited for is noticed. */
 #define NOTICE_MS 2U
 /* Calls until a pending request is sent: hello, report, heartbeat, pending
- * request; and pauses for calls of other children. */
+ * request; and pauses for locks. */
 #define ROUNDS   12
 #define PAUSE_NS 500000
 
@@ -305,6 +305,7 @@ static bool add_flight(rlr_exchange_t *exchange, uint32_t partition,
                                                     rlr_flight_time().floor_ms);
 
     if (state == NULL) {
+        exchange->held &= ~(1U << partition);
         return false;
     }
     flight->partition = partition;
@@ -379,6 +380,18 @@ static uint32_t find_outstanding(const rlr_exchange_t *exchange)
     return outstanding;
 }
 
+/* Whether a pending request may be sent in the next round: not while a call of
+ * another process is waited for, which may take longer than a request does. */
+static bool may_send(const rlr_exchange_t *exchange,
+                     const rlr_pending_request_t *list)
+{
+    while (list != NULL
+           && (exchange->held >> rlr_ledger_partition_of(list->key) & 1) != 0) {
+        list = list->next;
+    }
+    return list != NULL;
+}
+
 static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list,
                       result_t *result)
 {
@@ -396,7 +409,9 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list,
         }
     }
     if (added == 0) {
-        nanosleep(&pause, NULL);
+        if (may_send(exchange, *list)) {
+            nanosleep(&pause, NULL);
+        }
         return;
     }
     us = get_us();
@@ -465,7 +480,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
             exchange->away.partitions = RLR_AWAY_ALL;
         }
         for (int i = 0; result.error == NULL && i < ROUNDS
-             && (i == 0 || pending_requests != NULL
+             && (i == 0 || may_send(exchange, pending_requests)
                  || (i < 3 && is_joining(exchange)));
              i++) {
             run_round(exchange, &pending_requests, &result);

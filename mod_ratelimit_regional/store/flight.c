@@ -111,12 +111,17 @@ bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
 {
     uint64_t now_ms = rlr_flight_time().floor_ms;
     bool has_pending_requests = has_pending_request(*list, flight->partition);
+    uint32_t bit = 1U << flight->partition;
     bool alone;
     rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
-    if (state->member.has_left || now_ms < state->alone_until_ms
-        || !is_due(exchange, flight->partition, state, now_ms,
-                   has_pending_requests)) {
+    exchange->held &= ~bit;
+    if (state->member.has_left || now_ms < state->alone_until_ms) {
+        exchange->held |= bit;
+        return false;
+    }
+    if (!is_due(exchange, flight->partition, state, now_ms,
+                has_pending_requests)) {
         return false;
     }
     rlr_member_fill(&flight->call, &state->member, &exchange->member, kind,

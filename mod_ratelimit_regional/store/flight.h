@@ -40,6 +40,7 @@ typedef struct rlr_exchange_t {
     bool is_refused;   /* the first error: the store has no number for it */
     bool is_clock_set; /* a reply of this exchange says so */
     uint32_t slow;     /* partitions, a bit each, whose last reply was late */
+    uint32_t held;     /* those that no call may be sent to now */
     rlr_flight_t flights[RLR_LEDGER_PARTITIONS];
 } rlr_exchange_t;
 

@@ -39,6 +39,7 @@ struct rlr_store_connection_t {
     uint32_t polls[RLR_LEDGER_PARTITIONS];
     bool has_nodes;
     uint32_t calls;
+    uint32_t rounds;
 };
 
 #define HANGS UINT32_MAX
@@ -83,6 +84,7 @@ void rlr_connection_flush(rlr_store_connection_t *connection)
 
 void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
 {
+    connection->rounds++;
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
         uint32_t *left = &connection->answers[i].left;
 
@@ -278,6 +280,25 @@ static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
     stop(&host);
 }
 
+static void requests_that_cannot_be_sent_hold_up_no_others(void **state)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES] = {0, 1};
+    rlr_ledger_state_t *partition;
+    host_t host;
+
+    start(&host);
+    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    /* Another process waits for a reply. */
+    partition = rlr_ledger_lock(&host.memory.ledger, 1, get_us() / 1000);
+    partition->alone_until_ms = UINT64_MAX;
+    rlr_ledger_unlock(&host.memory.ledger, 1);
+    host.connection.rounds = 0;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    exchange_once(&host);
+    assert_int_equal(host.connection.rounds, 1);
+    stop(&host);
+}
+
 static void a_former_configuration_sends_nothing(void **state)
 {
     unsigned char key[RLR_STORE_KEY_BYTES] = {0, 1};
@@ -318,6 +339,7 @@ int main(void)
         CHECK_TEST(a_node_that_hangs_is_not_waited_for),
         CHECK_TEST(the_reply_of_a_slow_node_is_taken_later),
         CHECK_TEST(requests_for_a_node_that_is_slow_are_not_sent),
+        CHECK_TEST(requests_that_cannot_be_sent_hold_up_no_others),
         CHECK_TEST(a_former_configuration_sends_nothing),
     };
 
