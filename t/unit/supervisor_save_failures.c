@@ -51,13 +51,22 @@ static void ignore_report(void *baton, agent_log_level_t level, const char *id,
 {
 }
 
+/* A queue of which the log is ignored. */
+static queue_t *make_logged(apr_pool_t *pool)
+{
+    static const agent_supervisor_config_t config = {
+        .log = {ignore_report, NULL}};
+    queue_t *q = make_queue(pool);
+
+    q->fixture->runs->context->config = &config;
+    return q;
+}
+
 /* The row of one of its runs is locked; the output of the others is saved. */
 static void a_shared_batch_that_waits_for_a_lock_is_split(void **state)
 {
-    queue_t *q = make_queue(*state);
-    const agent_supervisor_config_t config = {.log = {ignore_report, NULL}};
+    queue_t *q = make_logged(*state);
 
-    q->fixture->runs->context->config = &config;
     add_short(q, 0);
     add_short(q, 1);
     agent_batch_send_begin(q->batches, first_of(q));
@@ -153,7 +162,7 @@ static void a_time_out_while_the_database_answers_nothing_does_not_count(
 static void a_cancel_before_the_limit_of_the_statement_is_no_time_out(
     void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
     const agent_lease_t *lease = q->fixture->leases[0];
 
     add_long(q, 0);
@@ -169,6 +178,54 @@ static void a_cancel_before_the_limit_of_the_statement_is_no_time_out(
     }
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     assert_int_equal(first_of(q)->failures, 1);
+}
+
+/* Else a tool that ends long statements stops the output of all runs while one
+ * of them has a costly line. */
+static void a_shared_batch_that_is_cancelled_is_split(void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    q->fixture->runs->context->timing.statement = apr_time_from_sec(5);
+    add_short(q, 0);
+    add_short(q, 1);
+    agent_batch_send_begin(q->batches, first_of(q));
+    q->fixture->runs->context->now += apr_time_from_sec(2);
+    (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+    q->fixture->runs->context->now = NOW;
+    assert_int_equal(count_dedicated(q->batches), 2);
+    assert_int_equal(first_of(q)->failures, 0);
+}
+
+static void several_lines_that_are_cancelled_are_halved(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    for (int i = 0; i < 8; i++) {
+        add_long(q, 0);
+    }
+    cancel_first(q);
+    assert_int_equal(agent_batch_size_limit(&lease->batch_size),
+                     first_of(q)->cost / 2);
+}
+
+/* Other runs go on meanwhile. */
+static void a_line_alone_that_is_cancelled_waits_longer_each_time(void **state)
+{
+    queue_t *q = make_logged(*state);
+    int pause_sec = 1;
+
+    add_long(q, 0);
+    for (int i = 0; i < 9; i++) {
+        cancel_first(q);
+        assert_true(first_of(q)->retry_at
+                    >= NOW + apr_time_from_msec(800) * pause_sec);
+        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
+        pause_sec = pause_sec < 16 ? 2 * pause_sec : 30;
+    }
+    add_long(q, 1);
+    assert_true(is_dedicated_due(q));
 }
 
 static void a_lost_connection_does_not_count(void **state)
@@ -287,14 +344,11 @@ static void lines_that_crashed_the_database_together_are_sent_alone(
     assert_true(agent_batch_size_limit(size) > AGENT_BATCH_LONG_LINE);
 }
 
-/* A queue with a shared batch of two runs; log is ignored. */
+/* A queue with a shared batch of two runs. */
 static queue_t *make_shared(apr_pool_t *pool)
 {
-    static const agent_supervisor_config_t config = {
-        .log = {ignore_report, NULL}};
-    queue_t *q = make_queue(pool);
+    queue_t *q = make_logged(pool);
 
-    q->fixture->runs->context->config = &config;
     add_short(q, 0);
     add_short(q, 1);
     return q;
@@ -367,6 +421,9 @@ int main(void)
         CHECK_TEST(
             a_time_out_while_the_database_answers_nothing_does_not_count),
         CHECK_TEST(a_cancel_before_the_limit_of_the_statement_is_no_time_out),
+        CHECK_TEST(a_shared_batch_that_is_cancelled_is_split),
+        CHECK_TEST(several_lines_that_are_cancelled_are_halved),
+        CHECK_TEST(a_line_alone_that_is_cancelled_waits_longer_each_time),
         CHECK_TEST(a_lost_connection_does_not_count),
         CHECK_TEST(
             a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),

@@ -62,8 +62,9 @@ struct agent_batch_t {
     bool is_sent;
     /* Of a dedicated one: its last attempt could take half of the lease. */
     bool has_long_limit;
-    /* Failures that were not transient. */
+    /* Failures that were not transient; pauses of a line alone. */
     int failures;
+    int pauses;
 };
 
 typedef struct agent_batch_queue_t {
@@ -100,8 +101,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context);
 
 /* Adds a copy of a line of the run, and numbers it if it is an event. ack: the
- * number of the reply that it wants, which makes the batch due now; -1: none.
- */
+ * number of the reply that it wants, which makes it due now; -1: none. */
 void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length, apr_int64_t ack);

@@ -6,6 +6,7 @@
  */
 #include "save_failure.h"
 
+#include "../../core/backoff.h"
 #include "../lease/batch_send.h"
 #include "../lease/batch_split.h"
 #include "../runner/run/run_end.h"
@@ -13,9 +14,11 @@
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
-/* Between two attempts of a line alone for which the database had too little
- * memory: others may use it. */
-#define MEMORY_WAIT apr_time_from_sec(10)
+/* The first pause of a line alone that was cancelled, or for which the database
+ * had too little memory, which others may use; the pauses double. */
+#define CANCEL_WAIT  apr_time_from_sec(1)
+#define MEMORY_WAIT  apr_time_from_sec(10)
+#define LONGEST_WAIT apr_time_from_sec(30)
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -61,20 +64,16 @@ static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
     agent_batch_split_by_run(queue, batch);
 }
 
-/* A statement that was cancelled before its limit had passed was cancelled by
- * an operator or a tool: it is sent again. A hundredth is more than the clocks
- * of two hosts differ by. */
-static agent_failure_t tell_cancel(const agent_save_t *save,
-                                   const agent_batch_t *batch,
-                                   agent_failure_t failure)
+/* Whether an operator or a tool cancelled the statement: its limit had not
+ * passed. A hundredth is more than the clocks of two hosts differ by. */
+static bool is_early_cancel(const agent_save_t *save,
+                            const agent_batch_t *batch, agent_failure_t failure)
 {
     const agent_context_t *context = save->runs->context;
     apr_interval_time_t limit = agent_save_limit(context, batch);
 
     return failure == AGENT_FAILURE_TIMEOUT
-            && context->now - batch->sent_at < limit - limit / 100
-        ? AGENT_FAILURE_RETRY
-        : failure;
+        && context->now - batch->sent_at < limit - limit / 100;
 }
 
 /* Keeps the attempt if its process of the database may have crashed: the server
@@ -103,7 +102,6 @@ void agent_save_failure_take_shared(void *part, agent_failure_t failure)
     bool has_notice = failure == AGENT_FAILURE_LOST
         && save->control->crash_reported_at >= batch->sent_at;
 
-    failure = tell_cancel(save, batch, failure);
     agent_batch_send_fail(
         queue, batch, agent_database_retry_at(save->runs->context, failure));
     batch->failures += may_be_output(failure) && !has_notice;
@@ -146,13 +144,28 @@ static bool is_counted_failure(const agent_save_t *save,
     return batch->has_long_limit && save->control->answered_at > batch->sent_at;
 }
 
+/* A line alone that fails for a reason outside of it is sent again later and
+ * later, so that the output of others is saved. */
+static void pause_line(agent_context_t *context, agent_batch_t *batch,
+                       apr_interval_time_t first, const char *why)
+{
+    apr_interval_time_t pause = agent_backoff_delay(batch->pauses++, first,
+                                                    LONGEST_WAIT);
+
+    batch->retry_at = agent_database_after(context, pause);
+    agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0378", 0,
+                        "output of run %.36s is saved again in about %d s: %s",
+                        batch->run_id, (int)apr_time_sec(pause), why);
+}
+
 /* Counts a failed attempt, or limits the next statement to fewer lines. Returns
  * whether the run is to end. */
 static bool count_failure(agent_save_t *save, agent_batch_t *batch,
                           agent_failure_t failure)
 {
     agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
-    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
+    bool is_cancelled = is_early_cancel(save, batch, failure);
+    bool is_slow = failure == AGENT_FAILURE_TIMEOUT && !is_cancelled;
 
     if (lease != NULL && batch->items->nelts > 1) {
         agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
@@ -166,6 +179,11 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
         batch->retry_at = agent_database_after(save->runs->context,
                                                MEMORY_WAIT);
     }
+    if (is_cancelled) {
+        pause_line(save->runs->context, batch, CANCEL_WAIT,
+                   "its statement was cancelled before its limit");
+        return false;
+    }
     batch->failures += is_counted_failure(save, batch, failure);
     return batch->failures >= MAX_FAILURES;
 }
@@ -177,7 +195,6 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const agent_refusal_t *why = agent_refusal_find(failure);
 
-    failure = tell_cancel(save, batch, failure);
     agent_batch_send_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
