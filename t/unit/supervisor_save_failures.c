@@ -243,14 +243,31 @@ static void a_lost_connection_does_not_count(void **state)
 static void a_line_alone_without_memory_counts_and_is_tried_again_after_10_s(
     void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
 
     add_long(q, 0);
     for (int i = 1; i < 3; i++) {
+        q->save.saved_runs++;
         fail_first(q, AGENT_FAILURE_MEMORY);
         assert_int_equal(first_of(q)->failures, i);
         assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(8));
     }
+}
+
+static void without_memory_for_any_output_no_run_ends(void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    add_long(q, 0);
+    q->save.saved_runs++;
+    for (int i = 0; i < 9; i++) {
+        fail_first(q, AGENT_FAILURE_MEMORY);
+        assert_int_equal(first_of(q)->failures, 1);
+        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
+    }
+    q->save.saved_runs++;
+    fail_first(q, AGENT_FAILURE_MEMORY);
+    assert_int_equal(first_of(q)->failures, 2);
 }
 
 static void several_lines_without_memory_are_halved(void **state)
@@ -427,6 +444,7 @@ int main(void)
         CHECK_TEST(a_lost_connection_does_not_count),
         CHECK_TEST(
             a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),
+        CHECK_TEST(without_memory_for_any_output_no_run_ends),
         CHECK_TEST(several_lines_without_memory_are_halved),
         CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
         CHECK_TEST(a_crash_counts_when_the_control_connection_gets_its_notice),

@@ -47,8 +47,7 @@ struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the output connection; the run's id, not terminated, and
-     * its share. */
+    /* Of one run; its id, not terminated, and its share. */
     bool is_dedicated;
     const char *run_id;
     agent_fair_share_t *share;
@@ -62,9 +61,11 @@ struct agent_batch_t {
     bool is_sent;
     /* Of a dedicated one: its last attempt could take half of the lease. */
     bool has_long_limit;
-    /* Failures that were not transient; pauses of a line alone. */
+    /* Failures that were not transient; pauses of a line alone, and saved_runs
+     * (../statement/save.h) when it last failed for lack of memory. */
     int failures;
     int pauses;
+    apr_uint64_t saved_runs;
 };
 
 typedef struct agent_batch_queue_t {
@@ -81,8 +82,7 @@ typedef struct agent_batch_queue_t {
     agent_batch_t *sent_dedicated;
     /* The shared batch to which lines are added; NULL: none. */
     agent_batch_t *open;
-    /* The number of parts that move; whether lines of the next shared batch
-     * still have to (batch_move.h). */
+    /* Parts that move; some are of the next shared batch (batch_move.h). */
     int moving;
     bool is_moving;
     agent_backlog_table_t backlogs;

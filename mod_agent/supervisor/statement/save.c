@@ -154,6 +154,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
 {
     agent_lease_t *lease = agent_lease_find(&save->runs->leases, &run->key);
 
+    save->saved_runs++;
     agent_notify_add(save->notify, run_id, run->thread_id, run->has_end);
     if (run->has_end) {
         agent_schedule_webhooks(save->schedule);

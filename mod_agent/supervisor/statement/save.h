@@ -31,6 +31,8 @@ typedef struct agent_save_t {
     const agent_database_t *control;
     const agent_database_t *output;
     const agent_database_t *bulk;
+    /* How often output of a run was saved. */
+    apr_uint64_t saved_runs;
     /* The connection on which the last dedicated batch was sent. */
     const agent_database_t *sent_on;
     /* The last attempts of each kind that may have crashed the database. */

@@ -132,12 +132,16 @@ static apr_size_t half_cost(const agent_batch_t *batch)
  * Whether the attempt counts towards the end of the run: that of a line alone,
  * which the database refused or executed for all of the longer limit. Not when
  * the connection was lost, or when the database answered nothing during
- * the attempt: it was stopped, or out of reach.
+ * the attempt: it was stopped, or out of reach. Nor for lack of memory when no
+ * output was saved since the last such attempt: the whole server may lack it.
  */
 static bool is_counted_failure(const agent_save_t *save,
                                const agent_batch_t *batch,
                                agent_failure_t failure)
 {
+    if (failure == AGENT_FAILURE_MEMORY) {
+        return save->saved_runs > batch->saved_runs;
+    }
     if (failure != AGENT_FAILURE_TIMEOUT) {
         return failure != AGENT_FAILURE_LOST;
     }
@@ -175,16 +179,17 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     if (lease != NULL) {
         lease->batch_size.needs_long_limit |= is_slow;
     }
-    if (failure == AGENT_FAILURE_MEMORY) {
-        batch->retry_at = agent_database_after(save->runs->context,
-                                               MEMORY_WAIT);
-    }
     if (is_cancelled) {
         pause_line(save->runs->context, batch, CANCEL_WAIT,
                    "its statement was cancelled before its limit");
         return false;
     }
     batch->failures += is_counted_failure(save, batch, failure);
+    if (failure == AGENT_FAILURE_MEMORY) {
+        batch->saved_runs = save->saved_runs;
+        pause_line(save->runs->context, batch, MEMORY_WAIT,
+                   "the database had too little memory");
+    }
     return batch->failures >= MAX_FAILURES;
 }
 
