@@ -308,6 +308,20 @@ static void a_crash_of_the_process_that_stores_a_line_alone_counts(void **state)
     assert_int_equal(first_of(q)->failures, 2);
 }
 
+/* The control connection may be reset while it sends. */
+static void a_crash_counts_when_any_connection_gets_its_notice(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    q->bulk.crash_reported_at = NOW - 1;
+    lose_first(q, false, false);
+    assert_int_equal(first_of(q)->failures, 0);
+    q->bulk.crash_reported_at = NOW;
+    agent_save_failure_on_connected(&q->save);
+    assert_int_equal(first_of(q)->failures, 1);
+}
+
 /* The connection of the line may be made again before that. */
 static void a_crash_counts_when_the_control_connection_gets_its_notice(
     void **state)
@@ -447,6 +461,7 @@ int main(void)
         CHECK_TEST(without_memory_for_any_output_no_run_ends),
         CHECK_TEST(several_lines_without_memory_are_halved),
         CHECK_TEST(a_crash_of_the_process_that_stores_a_line_alone_counts),
+        CHECK_TEST(a_crash_counts_when_any_connection_gets_its_notice),
         CHECK_TEST(a_crash_counts_when_the_control_connection_gets_its_notice),
         CHECK_TEST(a_crash_of_another_process_does_not_count),
         CHECK_TEST(a_crash_while_several_lines_are_stored_does_not_count),

@@ -42,7 +42,8 @@ static agent_batch_t *next_dedicated(const agent_save_t *save, bool is_on_bulk)
                       : agent_batch_send_next_dedicated(queue);
 }
 
-/* Only while the control connection is up, which gets the notice of a crash. */
+/* Only while the control connection is up: after a crash it has got the notice,
+ * or is made again as well. */
 static apr_time_t due_on(const agent_save_t *save, bool is_on_bulk)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;

@@ -215,15 +215,18 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 /* ---- crashes of the database ---- */
 
 /*
- * Whether the process of the database crashed in the attempt: another
- * connection got the notice since. After a restart, or when the network or the
- * whole host failed, none gets it. The connection of the attempt may be made
- * again, and be lost once more, before the server has noticed the crash.
+ * Whether the process of the database crashed in the attempt: any connection
+ * got the notice since. Not all get it: one that was sending is reset, and the
+ * notice is lost. After a restart, or when the network or the whole host
+ * failed, none gets it. The connection of the attempt may be made again, and be
+ * lost once more, before the server has noticed the crash.
  */
-static bool has_crashed(const agent_save_loss_t *loss,
-                        const agent_database_t *other)
+static bool has_crashed(const agent_save_t *save, const agent_save_loss_t *loss)
 {
-    return loss->sent_at > 0 && other->crash_reported_at >= loss->sent_at;
+    return loss->sent_at > 0
+        && (save->control->crash_reported_at >= loss->sent_at
+            || save->bulk->crash_reported_at >= loss->sent_at
+            || save->output->crash_reported_at >= loss->sent_at);
 }
 
 static void count_shared_crash(agent_save_t *save)
@@ -231,7 +234,7 @@ static void count_shared_crash(agent_save_t *save)
     agent_save_loss_t *loss = &save->lost_shared;
     agent_batch_t *batch = agent_batch_send_first_shared(&save->runs->batches);
 
-    if (!has_crashed(loss, save->output) && !has_crashed(loss, save->bulk)) {
+    if (!has_crashed(save, loss)) {
         return;
     }
     loss->sent_at = 0;
@@ -259,7 +262,7 @@ static void count_dedicated_crash(agent_save_t *save)
     agent_save_loss_t *loss = &save->lost_dedicated;
     agent_lease_t *lease = agent_lease_find(&save->runs->leases, &loss->key);
 
-    if (!has_crashed(loss, save->control)) {
+    if (!has_crashed(save, loss)) {
         return;
     }
     loss->sent_at = 0;
