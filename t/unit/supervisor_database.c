@@ -111,9 +111,17 @@ PGconn *PQconnectStartParams(const char *const *keywords,
     return NULL;
 }
 
+static ConnStatusType connection_status = CONNECTION_OK;
+static const char *error_state;
+
 ConnStatusType PQstatus(const PGconn *conn)
 {
-    return CONNECTION_OK;
+    return connection_status;
+}
+
+char *PQresultErrorField(const PGresult *result, int field)
+{
+    return field == PG_DIAG_SQLSTATE ? (char *)error_state : NULL;
 }
 
 int PQsocket(const PGconn *conn)
@@ -168,6 +176,20 @@ static void receive_pipeline(fixture_t *f, bool can_exit)
     receive(f, &operation, can_exit);
     assert_int_equal(f->results, results + 1);
     assert_int_equal(f->losses, 0);
+}
+
+/* An operation fails with that SQLSTATE, and the connection ends. */
+static void fail_and_end(fixture_t *f, const char *sqlstate)
+{
+    f->db = (agent_db_t){.conn = (PGconn *)&fake_connection};
+    f->db.partial = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
+    f->database.operation = &operation;
+    f->database.part = f;
+    error_state = sqlstate;
+    connection_status = CONNECTION_BAD;
+    f->database.watch.handler(f->database.watch.part, NULL);
+    connection_status = CONNECTION_OK;
+    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
 }
 
 /* A connection that waits for a result, and that libpq has closed at an error
@@ -273,6 +295,31 @@ static void a_connection_without_a_statement_does_not_end_the_pauses(
     assert_true(f->database.connect_at > NOW);
 }
 
+/* A PANIC, which crashes the server, and full disks have an SQLSTATE too. */
+static void a_statement_that_ends_its_connection_has_lost_it(void **state)
+{
+    static const char *const states[] = {"XX000", "53100", "53200", "58030"};
+
+    for (int i = 0; i < 4; i++) {
+        fixture_t *f = make_fixture(*state);
+
+        fail_and_end(f, states[i]);
+        assert_int_equal(f->losses, 1);
+        assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
+    }
+}
+
+/* It was not executed, as the server says. */
+static void a_statement_whose_connection_was_terminated_is_sent_again(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    fail_and_end(f, "57P01");
+    assert_int_equal(f->losses, 1);
+    assert_int_equal(f->last_failure, AGENT_FAILURE_RETRY);
+}
+
 static void a_connection_takes_any_number_of_operations(void **state)
 {
     static const agent_operation_t idle = {.name = "idle", .due = due_never};
@@ -368,6 +415,8 @@ int main(void)
             connections_lost_in_a_row_are_made_again_after_longer_pauses),
         CHECK_TEST(a_connection_that_outlives_a_statement_ends_the_pauses),
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
+        CHECK_TEST(a_statement_that_ends_its_connection_has_lost_it),
+        CHECK_TEST(a_statement_whose_connection_was_terminated_is_sent_again),
         CHECK_TEST(a_connection_takes_any_number_of_operations),
         CHECK_TEST(a_connection_stays_open_without_a_statement),
         CHECK_TEST(

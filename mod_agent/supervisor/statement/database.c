@@ -194,7 +194,9 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
         return;
     }
     if (is_over || !agent_db_alive(database->db)) {
-        lose_connection(database, failure, reason_of(err));
+        /* A PANIC, by which the process crashes, has an SQLSTATE too. */
+        lose_connection(database, is_over ? failure : AGENT_FAILURE_LOST,
+                        reason_of(err));
         /* A pooler in transaction mode does it all the time. */
         database->connect_at += is_stale ? FIRST_BACKOFF : 0;
         return;
