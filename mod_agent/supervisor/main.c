@@ -38,6 +38,16 @@
 /* Time for the spawner to end. */
 #define SPAWNER_STOP_MS 250
 
+/* The spawner then kills fewer of the processes that runners leave. */
+static void warn_without_marks(const agent_supervisor_t *sv)
+{
+    if (!sv->runners.spawner.can_mark) {
+        agent_report_write(sv->context, AGENT_LOG_WARNING, "AGT0389", 0,
+                           "processes of runners cannot be marked: a hard "
+                           "limit of resident memory or of file locks is set");
+    }
+}
+
 /* Signals, descriptors, spawner, user: in this order. Returns 0 or an exit
  * status. */
 static int prepare_process(agent_supervisor_t *sv)
@@ -66,6 +76,7 @@ static int prepare_process(agent_supervisor_t *sv)
                            path != NULL ? path : "");
         return EXIT_CONFIG;
     }
+    warn_without_marks(sv);
     rv = agent_process_become(config->uid, config->gid);
     if (rv != APR_SUCCESS) {
         agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0304", rv,

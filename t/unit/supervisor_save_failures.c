@@ -210,7 +210,7 @@ static void several_lines_that_are_cancelled_are_halved(void **state)
                      first_of(q)->cost / 2);
 }
 
-/* Other runs go on meanwhile. */
+/* Other runs are saved. */
 static void a_line_alone_that_is_cancelled_waits_longer_each_time(void **state)
 {
     queue_t *q = make_logged(*state);

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <apr_strings.h>
 
@@ -286,6 +287,30 @@ apr_int64_t agent_process_mark(pid_t pid)
     id = find_limit(text, "\nMax file locks");
     return find_limit(text, "\nMax resident set") == APR_UINT32_MAX - id ? id
                                                                          : -1;
+}
+
+/* In a child of this process, which keeps its limits. */
+static bool can_mark_with(apr_uint32_t id)
+{
+    pid_t pid = fork();
+    int status = 0;
+    pid_t ended;
+
+    if (pid == 0) {
+        agent_process_set_mark(id);
+        _exit(agent_process_mark(getpid()) == id ? 0 : 1);
+    }
+    do {
+        ended = waitpid(pid, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    return pid > 0 && ended == pid && status == 0;
+}
+
+/* The least id needs the highest limit of one kind, the largest of the other.
+ */
+bool agent_process_can_mark(void)
+{
+    return can_mark_with(1) && can_mark_with(APR_INT32_MAX);
 }
 
 bool agent_process_same_boot(const char *one, const char *other)

@@ -78,6 +78,10 @@ void agent_process_set_mark(apr_uint32_t id);
  * privilege, which prlimit() does for a process of another user. */
 apr_int64_t agent_process_mark(pid_t pid);
 
+/* Whether this process may mark those that it starts: not without privileges
+ * where its hard limits are lower (limits.conf). */
+bool agent_process_can_mark(void);
+
 /* Whether two boot ids are of the same boot of one machine, in any pid name
  * space. */
 bool agent_process_same_boot(const char *one, const char *other);

@@ -139,10 +139,12 @@ static apr_status_t fork_spawner(agent_spawner_t *spawner,
         return APR_FROM_OS_ERROR(errno);
     }
     spawner->fd = ends[0];
+    spawner->can_mark = agent_process_can_mark();
     spawner->pid = fork();
     if (spawner->pid == 0) {
         close(ends[0]);
-        agent_spawner_serve(ends[1], programs, cgroup, config);
+        agent_spawner_serve(ends[1], programs, cgroup, spawner->can_mark,
+                            config);
     }
     close(ends[1]);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);

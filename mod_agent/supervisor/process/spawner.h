@@ -40,6 +40,9 @@ typedef struct agent_spawner_t {
     /* Non-blocking; to be polled for reading. */
     int fd;
     pid_t pid;
+    /* Processes of runners can be marked. Else those that a runner has left are
+     * killed only while none lives. */
+    bool can_mark;
 } agent_spawner_t;
 
 /* Opens the programs of all pools and the cgroup, and forks the spawner; called

@@ -8,9 +8,8 @@
 
 /* The spawner's main function; fd is its end of the socket, programs[i] the
  * open program of pool i, cgroup the directory of their cgroups or -1. */
-void agent_spawner_serve(int fd, const int *programs, int cgroup,
-                         const agent_supervisor_config_t *config)
-    __attribute__((noreturn));
+void agent_spawner_serve(int fd, const int *programs, int cgroup, bool can_mark,
+                         const agent_supervisor_config_t *config);
 
 /* Becomes a runner of a pool, in a new child of the spawner; id: the runner's,
  * program: its open program, uid and gid: those of the supervisor. */

@@ -51,6 +51,7 @@ typedef struct spawner_t {
     int cgroup;
     /* Whether the pool's cgroup exists. */
     bool has_cgroup[AGENT_POOLS_MAX_RUNNERS];
+    bool can_mark;
 } spawner_t;
 
 static void send_update(const spawner_t *s, agent_spawner_update_t update,
@@ -333,12 +334,23 @@ static bool reap_next(spawner_t *s, int how)
 
 /* ---- processes that runners have left ---- */
 
-/* Whether it is a runner, or a process of a runner that has not ended. */
+static bool has_runners(const spawner_t *s)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether it is a runner, or a process of a runner that has not ended. It may
+ * be one of any runner that lives where they cannot be marked. */
 static bool is_of_runner(spawner_t *s, pid_t pid)
 {
     apr_int64_t mark;
 
-    if (find_child(s, pid) != NULL) {
+    if (find_child(s, pid) != NULL || (!s->can_mark && has_runners(s))) {
         return true;
     }
     mark = agent_process_mark(pid);
@@ -407,16 +419,6 @@ static void take_signals(const spawner_t *s)
     }
 }
 
-static bool has_runners(const spawner_t *s)
-{
-    for (int i = 0; i < MAX_CHILDREN; i++) {
-        if (s->children[i].pid != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* All of them, and waits for their end. */
 static void kill_children(spawner_t *s)
 {
@@ -441,13 +443,16 @@ static bool keep_descriptors(const spawner_t *s)
     return agent_process_close_fds(keep, s->config->pool_count + 2);
 }
 
-void agent_spawner_serve(int fd, const int *programs, int cgroup,
+void agent_spawner_serve(int fd, const int *programs, int cgroup, bool can_mark,
                          const agent_supervisor_config_t *config)
 {
     static const int signals[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
                                   SIGUSR1, SIGUSR2, SIGQUIT, 0};
-    spawner_t s = {
-        .fd = fd, .programs = programs, .config = config, .cgroup = cgroup};
+    spawner_t s = {.fd = fd,
+                   .programs = programs,
+                   .config = config,
+                   .cgroup = cgroup,
+                   .can_mark = can_mark};
     struct pollfd fds[2];
 
     agent_process_name("agent-spawner");
