@@ -482,6 +482,63 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
     }
 };
 
+subtest 'after a rollback or a deletion no state, history or copy shows what the run reported, however much of it is left to delete' => sub {
+    my $session = $play->session;
+    for my $case ([ 'its checkpoints', 'a rollback' ], [ 'its reports', 'a rollback' ], [ 'its checkpoints', 'a deletion' ]) {
+        my ($left, $end) = @$case;
+        my $thread = $play->thread;
+        my ($base, $id) = with_tasks($thread, 'a');
+        $play->save($worker, AgentSQL::Play::finish($base));
+        my $seen = sub {
+            my ($in) = @_;
+            my ($history) = $play->body('get_history', $in, '{}')->[0];
+            return [ @{ shown($in) }, map { @$_{qw(values next tasks)} } $history, $play->body('get_state', $in, $id) ];
+        };
+        my $before = $seen->($thread);
+
+        my $claim = leased($thread);
+        if ($left eq 'its checkpoints') {
+            my $other = AgentSQL::uuid();
+            $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $other, parent => $id, values => { n => 4 }));
+            $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id,
+                    run_id, channels, next, tasks, metadata, state_bytes, created_at)
+                select deployment_id, thread_id, checkpoint_ns, gen_random_uuid(), checkpoint_id, run_id, channels, next, tasks, metadata,
+                       state_bytes, created_at
+                  from agent.checkpoints, generate_series(1, 1500)
+                 where thread_id = '$thread' and checkpoint_id = '$other'");
+        } else {
+            $session->query("insert into agent.checkpoint_tasks (deployment_id, thread_id, checkpoint_id, task_id, run_id, checkpoint_ns,
+                    task, saved_at)
+                select '$AgentSQL::DEPLOYMENT', '$thread', '00000000-0000-0000-0000-000000000001', n, '$claim->{run_id}', '', '{}', now()
+                  from generate_series(1, 3000) n");
+        }
+        $play->save($worker, report(0, $claim, $id, values => { n => 2 }), report('f', $claim, $id, values => { n => 3 }, next => ['x']),
+            AgentSQL::Play::task($claim, $id, { id => 'a', result => 1 }));
+        is_deeply [ @{ $seen->($thread) }[ 0, 1 ] ], [ { n => 3 }, ['x'] ], 'while the run exists its reports are shown' if $left ne 'its checkpoints';
+        if ($end eq 'a rollback') {
+            is +($play->api('cancel_run', $thread, $claim->{run_id}, 'rollback'))[0], 'ok';
+            is_deeply $play->release($worker, 'false', $claim), { $claim->{run_id} => 'rolled_back' };
+        } else {
+            $play->save($worker, AgentSQL::Play::finish($claim));
+            is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+        }
+        cmp_ok $session->value("select count(*) from agent.checkpoint_tasks where run_id = '$claim->{run_id}' and checkpoint_id = '$id'"),
+            '>', 0, "reports are left after $end";
+        is_deeply $seen->($thread), $before, "the state is that before the run after $end that leaves $left";
+        my $copy = AgentSQL::uuid();
+        my ($code, $body) = ('', '');
+        for (1 .. 50) {
+            ($code, $body) = $play->api('copy_thread', $thread, $copy, $code eq 'ok' ? 'true' : 'false', undef);
+            last if $code ne 'waiting' and not $body;
+        }
+        is $code, 'ok';
+        is_deeply $seen->($copy), $before, 'so is that of a copy';
+        1 while $session->value('select agent.sweep_state()') + $session->value('select agent.sweep_events()');
+        is_deeply [ $seen->($thread), $seen->($copy) ], [ $before, $before ], 'and when everything is deleted';
+        is $session->value("select count(*) from agent.checkpoint_tasks where run_id = '$claim->{run_id}'"), 0;
+    }
+};
+
 subtest 'a task of an earlier checkpoint has what the newest run said, until that run is deleted' => sub {
     my $thread = $play->thread;
     my ($first, $id) = with_tasks($thread, 'a');

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The newest report about a task of a checkpoint, of any run.
+-- The newest report about a task of a checkpoint, of any run that is not being deleted.
 -- p_until: reports that were saved later are passed over.
 -- Returns: one row or none: the members that the run has sent, as text.
 -- Locks:   none.
@@ -22,6 +22,7 @@ as $function$
        and x.task_id = p_task_id
        and x.checkpoint_ns = p_checkpoint_ns
        and x.saved_at <= p_until
+       and (x.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
      order by x.saved_at desc, x.run_id desc
      limit 1
 $function$;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The deleted runs of a thread of which checkpoints, snapshots or writes are left for agent.sweep_state: nothing
--- reads, counts or copies these. A query compares with `(x.run_id in (select ...)) is not true`: the list is then read
+-- The deleted runs of a thread of which checkpoints, snapshots, writes or reports about tasks are left for
+-- agent.sweep_state: nothing reads, counts or copies these. A query compares with `(x.run_id in (select ...)) is not true`: the list is then read
 -- once, and each row looked up in a hash table.
 -- Returns: their ids.
 -- Locks:   none.

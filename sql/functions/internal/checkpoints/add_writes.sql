@@ -55,6 +55,10 @@ begin
                                            and x.task_id = t.task ->> 'id'
                                            and x.checkpoint_ns = p_checkpoint_ns
                                            and (x.run_id = p_run_id or x.saved_at <= p_created_at)
+                                           and (x.run_id in (
+                                                select w.run_id
+                                                  from agent.find_swept_runs(p_deployment_id, p_thread_id) w))
+                                               is not true
                                          -- Other runs may have executed the same task again, from its checkpoint.
                                          order by x.run_id = p_run_id desc nulls last, x.saved_at desc, x.run_id desc
                                          limit 1

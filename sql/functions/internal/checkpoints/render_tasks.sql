@@ -46,6 +46,9 @@ begin
                            and x.task_id = case when json_typeof(t.task) = 'object' then t.task ->> 'id' end
                            and x.checkpoint_ns = p_checkpoint_ns
                            and x.saved_at <= p_until
+                           and (x.run_id in (
+                                select w.run_id
+                                  from agent.find_swept_runs(p_deployment_id, p_thread_id) w)) is not true
                          order by x.saved_at desc, x.run_id desc
                          limit 1
                        ) r on true

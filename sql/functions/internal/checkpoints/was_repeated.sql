@@ -15,6 +15,7 @@ begin
          where x.deployment_id = p_deployment_id
            and x.thread_id = p_thread_id
            and x.checkpoint_id = p_checkpoint_id
+           and (x.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
          group by x.task_id
         having count(*) > 1);
 end

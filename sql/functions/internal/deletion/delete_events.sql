@@ -2,7 +2,7 @@
 -- Deletes events of a deleted run, oldest first, until they are p_bytes or more: each counts as its stored size plus
 -- 1,000 bytes for its row. One may be longer than p_bytes. A megabyte takes about 15 ms, and a run with a few
 -- megabytes of state may have a gigabyte of events: agent.sweep_events deletes the rest.
--- The reports of the run about tasks are deleted before its events.
+-- The reports of the run about tasks are deleted before its events, unless agent.delete_run_state has deleted them.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the thread, or the run's row in agent.event_sweeps.
 create or replace function agent.delete_events(p_deployment_id uuid, p_bucket date, p_run_id uuid, p_bytes bigint)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the writes, snapshots and checkpoints of a deleted run, up to p_bytes. If rows are left the run is recorded
+-- Deletes the writes, snapshots, checkpoints and reports about tasks of a deleted run, up to p_bytes. If rows are left the run is recorded
 -- in agent.run_sweeps: they are hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes them.
 -- Nothing is deleted here while children of a checkpoint of another run are being attached (is_attaching of
 -- agent.run_sweeps). The thread is consistent after each piece.
@@ -42,6 +42,9 @@ begin
         v_left := agent.discard_checkpoints(p_deployment_id, p_thread_id, p_run_id, false, v_left);
     end if;
     if v_left > 0 then
+        v_left := coalesce(agent.delete_tasks(p_deployment_id, p_run_id, v_left), 0);
+    end if;
+    if v_left > 0 then
         delete from agent.run_sweeps s
          where s.deployment_id = p_deployment_id
            and s.thread_id = p_thread_id
@@ -56,4 +59,4 @@ end
 $function$;
 
 comment on function agent.delete_run_state(uuid, uuid, uuid, bigint) is
-    'Deletes the writes, snapshots and checkpoints of a deleted run.';
+    'Deletes the writes, snapshots, checkpoints and reports about tasks of a deleted run.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes up to agent.deletion_bytes() of the rows that earlier deletions have left in one thread, in four stages:
--- 1. writes, snapshots and checkpoints of a deleted run;
+-- 1. writes, snapshots, checkpoints and reports about tasks of a deleted run;
 -- 2. writes of other runs to deleted snapshots;
 -- 3. elements of a list that no checkpoint contains (agent.sweep_items);
 -- 4. blobs without uses (agent.sweep_blobs).
