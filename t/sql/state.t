@@ -482,6 +482,106 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
     }
 };
 
+# What a function of the API answers, its values read in parts of at most $bytes: (answer, length of the first text).
+sub in_parts {
+    my ($bytes, $thread, $call) = @_;
+    my ($text, $cursor) = @{ ($session->query($call))[0] };
+    my ($length, $parts) = (length $text, '');
+    while (length $cursor) {
+        my ($part) = $session->query("select code, body, cursor from agent.read_values('$deployment', '$thread', '$cursor', $bytes)");
+        die "read_values: $part->[0]" if $part->[0] ne 'ok';
+        $parts .= $part->[1];
+        $cursor = $part->[2];
+    }
+    return (AgentSQL::decode($text =~ s/\x01/$parts/r), $length);
+}
+
+sub state_in_parts { my ($bytes, $thread, $max) = @_; return in_parts($bytes, $thread, "select body, cursor from agent.get_state('$deployment', '$thread', null, $max)") }
+
+subtest 'a state with an update of a command or pending writes is sent in parts, which are of one report' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my $id = AgentSQL::uuid();
+    my @log = map { "$_ é " . 'x' x (100 * $_) } 1 .. 9;
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, next => ['a'],
+        values => { log => \@log, other => ['o'], n => 1, long => 'y' x 5000, gone => 1 }));
+    my $whole = $play->body('get_state', $thread, undef);
+    for my $list ({ keep => 9, items => [ 'd', 'e' ] }, { keep => 4, items => ['d'] }, { keep => 0, items => ['d'] }, { keep => 9, items => [] },
+        { keep => 0, items => [] }, { keep => 9 })
+    {
+        $play->save($worker, report('f', $claim, $id, next => ['b'], values => { log => { '$list' => $list }, n => { '$value' => 2 },
+            other => ['o'], long => { '$same' => \1 }, new => { a => [ 1, 'é' ] }, absent => { '$list' => { keep => 1, items => [7] } } }));
+        my $expected = { %$whole, next => ['b'], values => { n => 2, other => ['o'], long => 'y' x 5000, new => { a => [ 1, 'é' ] },
+            absent => [7], log => [ @log[ 0 .. $list->{keep} - 1 ], @{ $list->{items} // [] } ] } };
+        is_deeply $play->body('get_state', $thread, undef), $expected, 'whole: ' . AgentSQL::encode($list);
+        is_deeply +(state_in_parts($_, $thread, 10))[0], $expected, "in parts of $_ bytes" for 1, 700, 100_000;
+    }
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $copy = AgentSQL::uuid();
+    $play->api('copy_thread', $thread, $copy, 'false', undef);
+    is_deeply +(state_in_parts(700, $copy, 10))[0]{values}, $play->body('get_state', $thread, undef)->{values}, 'so is that of a copy';
+
+    my $next = leased($thread);
+    $play->save($worker, report(0, $next, $id, values => { n => 5, log => ['l'] }));
+    my $expected = { %{ $whole->{values} }, n => 5, log => ['l'] };
+    is_deeply +(state_in_parts($_, $thread, 10))[0]{values}, $expected, "an update of a command, in parts of $_ bytes" for 1, 700;
+    is_deeply +(in_parts(700, $thread, "select body, cursor from agent.get_state('$deployment', '$thread', '$id', 10)"))[0]{values}, $expected,
+        'the state of a named checkpoint';
+    my ($got, $length) = in_parts(700, $thread, "select body, cursor from agent.get_thread('$deployment', '$thread', 10)");
+    is_deeply $got->{values}, $expected, 'the values of the thread';
+    my ($list, $cursor) = ('', '1.0');
+    while (length $cursor) {
+        my ($part) = $session->query("select body, cursor from agent.read_page('$deployment', 'states', '$thread', '{$id}', null, '{}', '$cursor', 700)");
+        $list .= $part->[0];
+        $cursor = $part->[1];
+    }
+    is_deeply AgentSQL::decode("[$list]")->[0]{values}, $expected, 'the history';
+
+    my ($first) = $session->query("select cursor from agent.get_state('$deployment', '$thread', null, 10)");
+    my $read = sub { ($session->query("select code from agent.read_values('$deployment', '$thread', '$first->[0]', 10)"))[0][0] };
+    is $read->(), 'ok';
+    $session->query("set agent.now = '" . $session->value("select now() + interval '1 minute'") . "'");
+    $play->save($worker, report(0, $next, $id, values => { n => 6 }));
+    $session->query('reset agent.now');
+    is $read->(), 'checkpoint_not_found', 'there is no further part of a report that was replaced';
+    is_deeply +(state_in_parts(700, $thread, 10))[0]{values}{n}, 6;
+    ($first) = $session->query("select cursor from agent.get_state('$deployment', '$thread', null, 10)");
+    $play->save($worker, AgentSQL::Play::finish($next));
+    $play->api('delete_run', $thread, $next->{run_id});
+    is $read->(), 'checkpoint_not_found', 'nor of one whose run was deleted';
+};
+
+subtest 'a report takes no memory for values that are sent in parts; a long one is left out of values of more than 16 MB' => sub {
+    for my $with_pending (0, 1) {
+        my $thread = $play->thread;
+        my $claim = leased($thread);
+        my ($small, $id) = map { AgentSQL::uuid() } 1, 2;
+        my $text = 'x' x 1_000_000;
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $small, values => { log => [ ($text) x 2 ], n => 1 }, next => ['a']));
+        my $save = sub {
+            my ($at, %values) = @_;
+            $values{log} = { '$list' => { keep => 99, items => [] } } if $with_pending;
+            $play->save($worker, report($with_pending ? 'f' : 0, $claim, $at, $with_pending ? (next => ['b']) : (), values => \%values));
+        };
+        my $read = sub { state_in_parts(262_144, $thread, 262_144) };
+        $save->($small, n => 2, more => 'z' x 300_000);
+        my ($state, $length) = $read->();
+        is_deeply [ $state->{values}{n}, scalar @{ $state->{values}{log} }, length $state->{values}{more} ], [ 2, 2, 300_000 ],
+            'a long report is shown with values of less than 16 MB';
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, parent => $small, values => { log => [ ($text) x 17 ], n => 1 }, next => ['a']));
+        $save->($id, n => 2, more => 'z');
+        ($state, $length) = $read->();
+        is_deeply [ $state->{values}{n}, scalar @{ $state->{values}{log} }, $state->{values}{more} ], [ 2, 17, 'z' ];
+        cmp_ok $length, '<', 2000, 'the first text of 17 MB has none of them';
+        $save->($id, n => 2, more => 'z' x 300_000);
+        ($state, $length) = $read->();
+        is_deeply [ $state->{values}{n}, scalar @{ $state->{values}{log} }, $state->{next} ], [ 1, 17, ['a'] ],
+            'a long report is left out of values of more than 16 MB';
+        cmp_ok $length, '<', 2000;
+        $play->save($worker, AgentSQL::Play::finish($claim));
+    }
+};
+
 subtest 'after a rollback or a deletion no state, history or copy shows what the run reported, however much of it is left to delete' => sub {
     my $session = $play->session;
     for my $case ([ 'its checkpoints', 'a rollback' ], [ 'its reports', 'a rollback' ], [ 'its checkpoints', 'a deletion' ]) {

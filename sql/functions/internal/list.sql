@@ -57,13 +57,13 @@
 
 \ir values/add_to_values.sql
 \ir values/choose_end.sql
-\ir values/concat_list.sql
 \ir values/count_bytes.sql
 \ir values/count_common.sql
 \ir values/count_list_bytes.sql
 \ir values/cut_channel.sql
 \ir values/cut_row.sql
 \ir values/derive_channel.sql
+\ir values/extend_list.sql
 \ir values/fork_list.sql
 \ir values/has_end.sql
 \ir values/is_notation.sql
@@ -91,6 +91,7 @@
 \ir checkpoints/add_writes.sql
 \ir checkpoints/apply_update.sql
 \ir checkpoints/apply_pending.sql
+\ir checkpoints/apply_report.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
 \ir checkpoints/resolve_checkpoint.sql

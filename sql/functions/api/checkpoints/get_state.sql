@@ -65,8 +65,11 @@ begin
                v_row, o.metadata, agent.read_words(p_request -> 'select'), p_max_bytes,
                case when v_deep then coalesce(p_max_bytes, c_subgraph_bytes) end, 10,
                v_named is null and v_ns = '') s;
-    if v_deep and (v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes) then
+    if v_deep and (
+        v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes or cursor is not null)
+    then
         body := null;
+        cursor := null;
     end if;
 end
 $function$;

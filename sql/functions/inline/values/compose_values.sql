@@ -27,7 +27,11 @@ as $function$
             select case when i.position > 0 then ',' || i.content else i.content end
               from agent.read_items(p_deployment_id, p_thread_id, c.list_ids, c.ends, 0) i
              union all
-            select case when c.length is not null then ']' else '' end
+            select case
+                       when c.length is null then ''
+                       -- The last elements of a list of agent.extend_list.
+                       else coalesce(case when c.length > 0 then ',' else '' end || c.content, '') || ']'
+                   end
                    || case when c.pos < cardinality(p_channels) or agent.has_bare_value(p_channels) then '' else '}' end
            ) x
 $function$;

@@ -1,27 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A checkpoint with the values that it has after the update of a command: the libraries keep them as writes to the
 -- checkpoint from which the run was started, that for JavaScript with `goto`, of which it shows the nodes as `next`.
--- p_row: null, or a row of nulls, for none.
--- Returns: the row; one with an update has short values for what has changed, and no state_bytes: it is sent whole.
+-- p_report: the report of a run: `values`, an object, and `next`, an array, as far as they have changed.
+-- Returns: the row, with short values for what has changed.
 -- Locks:   none.
-create or replace function agent.apply_update(p_row agent.checkpoints) returns agent.checkpoints
+create or replace function agent.apply_update(p_row agent.checkpoints, p_report json) returns agent.checkpoints
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_values json;
-    v_next   json;
+    v_values json := p_report -> 'values';
+    v_next   json := p_report -> 'next';
 begin
-    select u.task::json -> 'values', u.task::json -> 'next' into v_values, v_next
-      from agent.find_task_report(
-               p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, agent.update_id(),
-               'infinity') u;
     if json_typeof(v_next) = 'array' then
         p_row.next := v_next;
     end if;
     if json_typeof(v_values) = 'object' then
-        p_row.state_bytes := null;
         p_row.channels := (
             select coalesce(array_agg(
                        case
@@ -45,5 +40,5 @@ begin
 end
 $function$;
 
-comment on function agent.apply_update(agent.checkpoints) is
+comment on function agent.apply_update(agent.checkpoints, json) is
     'A checkpoint with the values of the update of a command.';

@@ -3,7 +3,7 @@
 -- the result of agent.render_checkpoint_metadata. p_select: the members to show; null or {} for all. p_max_bytes: as in
 -- agent.get_state.
 -- p_subgraph_bytes, p_depth: for agent.add_subgraphs; null: the tasks show no states of subgraphs.
--- p_with_pending: with the pending writes of the tasks (agent.apply_pending).
+-- p_with_pending: with the pending writes of the tasks (agent.apply_report).
 -- Returns: the text of the state; cursor: as in agent.get_state; left_bytes: as in agent.add_subgraphs.
 -- Locks:   none.
 create or replace function agent.render_state(
@@ -26,8 +26,10 @@ declare
     v_tasks  json;
     v_object json;
     v_values text;
+    v_report record;
 begin
-    p_row := case when p_with_pending then agent.apply_pending(p_row) else agent.apply_update(p_row) end;
+    v_report := agent.apply_report(p_row, p_with_pending);
+    p_row := v_report.shown;
     v_tasks := p_row.tasks;
     if v_tasks::text <> '[]' then
         v_tasks := agent.render_tasks(
@@ -67,7 +69,7 @@ begin
       into v_values, cursor
       from agent.compose_bounded_values(
                p_row.deployment_id, p_row.thread_id, p_row.checkpoint_id, p_row.channels, p_row.state_bytes,
-               p_max_bytes) v;
+               p_max_bytes, v_report.mark) v;
     body := agent.append_values(v_object, v_values);
 end
 $function$;

@@ -25,9 +25,10 @@ begin
     select v.content, v.cursor, c.next, c.tasks
       into content, cursor, v_next, v_tasks
       from agent.checkpoints c
-     cross join lateral agent.apply_update(c) u
+     cross join lateral agent.apply_report(c, false) u
      cross join lateral agent.compose_bounded_values(
-            u.deployment_id, u.thread_id, u.checkpoint_id, u.channels, u.state_bytes, p_max_bytes) v
+            c.deployment_id, c.thread_id, c.checkpoint_id, (u.shown).channels, (u.shown).state_bytes, p_max_bytes,
+            u.mark) v
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''

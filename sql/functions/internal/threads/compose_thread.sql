@@ -19,6 +19,7 @@ as $function$
 declare
     v_has_values constant boolean := coalesce(p_select = '{}' or 'values' = any (p_select), true);
     v_head       agent.checkpoints;
+    v_report     record;
     v_values     text;
     v_interrupts json;
 begin
@@ -29,11 +30,12 @@ begin
        and k.checkpoint_ns = ''
        and k.checkpoint_id = p_thread.head_checkpoint_id;
     if v_has_values then
-        v_head := agent.apply_update(v_head);
+        v_report := agent.apply_report(v_head, false);
+        v_head := v_report.shown;
         select v.content, v.cursor into v_values, cursor
           from agent.compose_bounded_values(
                    p_thread.deployment_id, p_thread.thread_id, v_head.checkpoint_id, v_head.channels,
-                   v_head.state_bytes, p_max_bytes) v;
+                   v_head.state_bytes, p_max_bytes, v_report.mark) v;
     end if;
     select i.by_task into v_interrupts
       from agent.render_interrupts(agent.render_tasks(

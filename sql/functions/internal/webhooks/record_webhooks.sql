@@ -58,7 +58,7 @@ begin
                and c.thread_id = v_run.thread_id
                and c.checkpoint_ns = ''
                and c.checkpoint_id = v_run.last_checkpoint_id;
-            v_checkpoint := agent.apply_update(v_checkpoint);
+            v_checkpoint := (agent.apply_report(v_checkpoint, false)).shown;
             -- Each attempt sends the whole body: a small request must not cause much traffic.
             v_body := agent.concat_objects(v_body, case
                 when coalesce(v_checkpoint.state_bytes, (
