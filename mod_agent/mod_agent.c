@@ -194,6 +194,9 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem == NULL) {
         problem = agent_runner_settings_check(config, pconf);
     }
+    if (problem == NULL) {
+        problem = agent_exclusion_check(ptemp);
+    }
     if (problem != NULL) {
         return refuse_start(server, problem);
     }

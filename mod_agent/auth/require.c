@@ -188,32 +188,20 @@ static bool is_unknown(const agent_exclusion_t *use, request_rec *r)
         && (r->user != NULL ? *r->user == '\0' : use->is_alone);
 }
 
-/* Excludes everybody: `not` makes a denial neutral, and denies what is granted.
- * An alias may also be named without `not`, in a .htaccess. */
-static authz_status deny_unknown(const agent_exclusion_t *use, request_rec *r)
-{
-    agent_error_t *err;
-
-    if (!use->is_alias) {
-        agent_unread_deny(r);
-        return AUTHZ_GRANTED;
-    }
-    agent_error_set(&err, AGENT_E_FORBIDDEN, NULL,
-                    "an <AuthzProviderAlias> excludes keys where no AuthType "
-                    "reads them",
-                    r->pool);
-    refuse(r, err);
-    return AUTHZ_GENERAL_ERROR;
-}
-
 /* Whether a check of words, or one without them, is made; else *status is the
  * answer. */
 static bool is_checked(authz_status *status, const line_t *line,
                        const agent_identity_t *identity, request_rec *r)
 {
+    if (identity == NULL && !is_unknown(&line->use, r)) {
+        *status = AUTHZ_DENIED_NO_USER;
+        return false;
+    }
+    /* Excludes everybody: `not` makes a denial neutral, and denies what is
+     * granted. */
     if (identity == NULL) {
-        *status = is_unknown(&line->use, r) ? deny_unknown(&line->use, r)
-                                            : AUTHZ_DENIED_NO_USER;
+        agent_unread_deny(r);
+        *status = AUTHZ_GRANTED;
         return false;
     }
     if (agent_child_state_get() == NULL) {
@@ -280,7 +268,7 @@ static authz_status check_scopes(request_rec *r, const char *args,
     const line_t *line = parsed;
     authz_status status = match_any(r, line, match_scope);
 
-    if (status == AUTHZ_DENIED && !line->use.is_negated) {
+    if (status == AUTHZ_DENIED && !line->use.is_exclusion) {
         apr_table_setn(r->notes, SCOPE_DENIED, "");
     }
     return status;

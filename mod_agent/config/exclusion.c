@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds exclusions of keys, and warns of those that do not do so; see
- * exclusion.h. It reads httpd's configuration tree: mod_authz_core keeps its
- * lines for itself.
+ * Finds exclusions of keys, refuses those that an alias cannot make, and warns
+ * of others that do not do so; see exclusion.h. It reads httpd's configuration
+ * tree: mod_authz_core keeps its lines for itself.
  */
 #include "exclusion.h"
 
@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include <apr_hash.h>
+#include <apr_strings.h>
 
 #include "../private.h"
 #include "conftree.h"
@@ -26,18 +27,10 @@ typedef struct line_t {
     const char *args;
 } line_t;
 
-/* An <AuthzProviderAlias>. */
-typedef struct alias_t {
-    agent_conftree_alias_t words;
-    bool is_named_negated;
-    bool is_named_otherwise;
-    bool is_alone;
-} alias_t;
-
 /* httpd.conf, of which each section is read once. */
 typedef struct tree_t {
     apr_pool_t *pool;
-    /* Of alias_t, by name. */
+    /* Of agent_conftree_alias_t, by name. */
     apr_hash_t *aliases;
     /* Of cached_t, by section: what its lines demand, and its AuthType. */
     apr_hash_t *demands;
@@ -90,7 +83,8 @@ static line_t read_line(const ap_directive_t *directive, apr_pool_t *pool)
 }
 
 /* NULL: the line names none. */
-static alias_t *find_alias(const tree_t *tree, const line_t *line)
+static const agent_conftree_alias_t *find_alias(const tree_t *tree,
+                                                const line_t *line)
 {
     return apr_hash_get(tree->aliases, line->provider, APR_HASH_KEY_STRING);
 }
@@ -98,12 +92,12 @@ static alias_t *find_alias(const tree_t *tree, const line_t *line)
 /* With the provider in place of an alias. */
 static line_t resolve(const tree_t *tree, const line_t *line)
 {
-    const alias_t *alias = find_alias(tree, line);
+    const agent_conftree_alias_t *alias = find_alias(tree, line);
     line_t resolved = *line;
 
     if (alias != NULL) {
-        resolved.provider = alias->words.provider;
-        resolved.args = alias->words.args;
+        resolved.provider = alias->provider;
+        resolved.args = alias->args;
     }
     return resolved;
 }
@@ -245,28 +239,10 @@ static bool is_negated(const ap_directive_t *directive, const line_t *line)
 static void add_alias(const ap_directive_t *directive, void *baton)
 {
     const tree_t *tree = baton;
-    alias_t *alias = apr_pcalloc(tree->pool, sizeof(*alias));
+    agent_conftree_alias_t *alias = apr_palloc(tree->pool, sizeof(*alias));
 
-    alias->words = agent_conftree_read_alias(directive, tree->pool);
-    apr_hash_set(tree->aliases, alias->words.name, APR_HASH_KEY_STRING, alias);
-}
-
-static void add_use(const ap_directive_t *directive, void *baton)
-{
-    const tree_t *tree = baton;
-    const line_t line = read_line(directive, tree->pool);
-    alias_t *alias = find_alias(tree, &line);
-
-    if (alias == NULL) {
-        return;
-    }
-    if (is_negated(directive, &line)) {
-        alias->is_named_negated = true;
-        alias->is_alone = alias->is_alone || is_alone(tree, directive);
-    }
-    else {
-        alias->is_named_otherwise = true;
-    }
+    *alias = agent_conftree_read_alias(directive, tree->pool);
+    apr_hash_set(tree->aliases, alias->name, APR_HASH_KEY_STRING, alias);
 }
 
 static const tree_t *read_tree(apr_pool_t *pool)
@@ -285,52 +261,74 @@ static const tree_t *read_tree(apr_pool_t *pool)
     tree->demands = apr_hash_make(pool);
     tree->types = apr_hash_make(pool);
     agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, tree);
-    agent_conftree_visit("Require", add_use, tree);
     apr_pool_userdata_setn(tree, key, NULL, pool);
     return tree;
-}
-
-/* alias: NULL for one outside of the tree, of a module that has its own. */
-static agent_exclusion_t read_alias(const alias_t *alias)
-{
-    agent_exclusion_t exclusion = {.is_alias = true};
-
-    if (alias != NULL) {
-        exclusion.is_negated = alias->is_named_negated;
-        exclusion.is_exclusion = alias->is_named_negated
-            && !alias->is_named_otherwise;
-        exclusion.is_alone = alias->is_alone;
-    }
-    return exclusion;
-}
-
-static agent_exclusion_t read_exclusion(const tree_t *tree,
-                                        const ap_directive_t *directive)
-{
-    agent_exclusion_t exclusion = {
-        .is_negated = true,
-        .is_exclusion = true,
-        .is_alone = is_alone(tree, directive),
-    };
-
-    return exclusion;
 }
 
 /* Of the lines of a .htaccess, only exclusions need the tree. */
 agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
                                        apr_pool_t *pool)
 {
-    const agent_exclusion_t none = {0};
+    agent_exclusion_t exclusion = {false, false};
     line_t line;
 
-    if (is_named(directive, "Require")) {
-        line = read_line(directive, pool);
-        return is_negated(directive, &line)
-            ? read_exclusion(read_tree(pool), directive)
-            : none;
+    if (!is_named(directive, "Require")) {
+        return exclusion;
     }
-    line.provider = agent_conftree_read_alias(directive, pool).name;
-    return read_alias(find_alias(read_tree(pool), &line));
+    line = read_line(directive, pool);
+    if (is_negated(directive, &line)) {
+        exclusion.is_exclusion = true;
+        exclusion.is_alone = is_alone(read_tree(pool), directive);
+    }
+    return exclusion;
+}
+
+/* ---- aliases ---- */
+
+typedef struct check_t {
+    const tree_t *tree;
+    const char *problem;
+} check_t;
+
+/* Whether `not`, or a <RequireNone>, reverses what a line says, perhaps more
+ * than once. */
+static bool is_reversed(const ap_directive_t *directive, const line_t *line)
+{
+    const ap_directive_t *section = directive->parent;
+
+    while (section != NULL && !is_named(section, "<RequireNone")) {
+        section = section->parent;
+    }
+    return line->is_negated || section != NULL;
+}
+
+static void check_use(const ap_directive_t *directive, void *baton)
+{
+    check_t *check = baton;
+    apr_pool_t *pool = check->tree->pool;
+    const line_t line = read_line(directive, pool);
+    const agent_conftree_alias_t *alias = find_alias(check->tree, &line);
+
+    if (check->problem != NULL || alias == NULL
+        || !is_own_provider(alias->provider)
+        || !is_reversed(directive, &line)) {
+        return;
+    }
+    check->problem = apr_psprintf(
+        pool,
+        "Require: expected no <AuthzProviderAlias> of %s with 'not' or in a "
+        "<RequireNone>, got '%s' at %s:%d: write %s%s %s",
+        alias->provider, line.provider, directive->filename,
+        directive->line_num, line.is_negated ? "Require not " : "Require ",
+        alias->provider, alias->args);
+}
+
+const char *agent_exclusion_check(apr_pool_t *pool)
+{
+    check_t check = {read_tree(pool), NULL};
+
+    agent_conftree_visit("Require", check_use, &check);
+    return check.problem;
 }
 
 /* ---- warnings ---- */
@@ -401,10 +399,9 @@ static bool is_merged(const ap_directive_t *section)
 }
 
 /* A line beside which no key is demanded. */
-static const char *print_excluded(auth_type_t type,
-                                  const agent_exclusion_t *exclusion)
+static const char *print_excluded(auth_type_t type, bool is_alone)
 {
-    if (type == TYPE_KEYS || !exclusion->is_exclusion || !exclusion->is_alone) {
+    if (type == TYPE_KEYS || !is_alone) {
         return "nobody";
     }
     return type == TYPE_OTHER
@@ -423,8 +420,6 @@ static void check(const ap_directive_t *directive, void *baton)
     const tree_t *tree = search->tree;
     const line_t line = read_line(directive, tree->pool);
     const ap_directive_t *section = find_section(directive);
-    const alias_t *alias = find_alias(tree, &line);
-    agent_exclusion_t exclusion;
     auth_type_t type;
     unsigned demands;
 
@@ -439,14 +434,12 @@ static void check(const ap_directive_t *directive, void *baton)
         || (section != NULL && is_merged(section))) {
         return;
     }
-    exclusion = alias != NULL ? read_alias(alias)
-                              : read_exclusion(tree, directive);
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                  AGENT_LOGNO(0460) "Require: expected a line that demands a "
                                    "key beside '%s', got none at %s:%d: it "
                                    "excludes %s",
                  directive->args, directive->filename, directive->line_num,
-                 print_excluded(type, &exclusion));
+                 print_excluded(type, is_alone(tree, directive)));
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)

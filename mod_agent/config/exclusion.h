@@ -11,27 +11,28 @@
 
 /* How the provider of a line is used. */
 typedef struct agent_exclusion_t {
-    /* Its denial admits a request, or leaves it to other lines: `Require not`,
-     * or a line of a <RequireNone>. Of an alias: of one of the lines that name
-     * it. */
-    bool is_negated;
-    /* Its grant admits no request: the same, of an alias of all these lines. */
+    /* Its grant admits no request, and its denial leaves a request to other
+     * lines: `Require not`, or a line of a <RequireNone>. */
     bool is_exclusion;
-    /* No line beside it, or around it, demands a user. Of an alias: beside one
-     * of these lines. */
+    /* No line beside it, or around it, demands a user. */
     bool is_alone;
-    /* An <AuthzProviderAlias>, with which only lines of httpd.conf are known:
-     * those of .htaccess are read later. */
-    bool is_alias;
 } agent_exclusion_t;
 
 /*
- * Returns how the provider is used by a Require or an <AuthzProviderAlias>, for
- * use while this directive is processed. pool: cmd_parms.temp_pool, which keeps
- * what is read of httpd.conf for the next call.
+ * Returns how the provider is used by a Require, for use while this directive
+ * is processed; by an <AuthzProviderAlias> as without `not`. pool:
+ * cmd_parms.temp_pool, which keeps what is read of httpd.conf for the next
+ * call.
  */
 agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
                                        apr_pool_t *pool);
+
+/*
+ * Returns an error, in pool, of a line of httpd.conf that excludes keys by an
+ * <AuthzProviderAlias>; NULL if there is none. httpd does not tell a provider
+ * which line names its alias, nor that the line has `not`.
+ */
+const char *agent_exclusion_check(apr_pool_t *pool);
 
 /*
  * Warns of exclusions without a line beside them, or around them, that demands

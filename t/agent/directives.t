@@ -194,6 +194,15 @@ for my $good (@good) {
 }
 
 # ---- bad: directive, what was expected, what was given ----
+# A location whose lines are in a <RequireAll>, but for AuthMerging and AuthType.
+sub excluding {
+    my (@lines) = @_;
+    my @outer = grep { /\AAuth/ } @lines;
+    return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
+}
+
+my $ALIASES = join '', map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } 'agent-scope admins admin', 'agent-scope crew "deploy admin"', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
+
 my @bad = (
     [ graph('AgentModel demo') . "AgentParking perhaps\n", 'AgentParking', 'On or Off', '' ],
     [ graph('AgentModel gpt'), 'AgentModel', 'demo, anthropic:NAME', 'gpt' ],
@@ -404,6 +413,11 @@ my @bad = (
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentRunner /bin/true\n</VirtualHost>\n",
         'AgentRunner', 'cannot occur within', '' ],
+    (map { my ($lines, $instead) = @{$_}; [ $ALIASES . excluding(split / ; /, $lines),
+        'AGT0405: Require: expected no <AuthzProviderAlias> of agent-', "write $instead", $lines =~ /(banned|crew) ?;/ ] }
+        [ 'Require not banned ; Require agent-scope read', "Require not agent-account $ACCOUNT" ],
+        [ 'AuthType Basic ; Require valid-user ; <RequireNone> ; Require banned ; </RequireNone>', "Require agent-account $ACCOUNT" ],
+        [ '<RequireNone> ; <RequireAll> ; Require all granted ; Require "not" crew ; </RequireAll> ; </RequireNone> ; Require all granted', 'Require not agent-scope deploy admin' ]),
 );
 my @refused = check_each(map { $_->[0] } @bad);
 for my $case (@bad) {
@@ -465,15 +479,6 @@ SKIP: {
     (undef, $output) = check(graph('AgentModel demo', "AgentTool x POST http://a/ $silent described"));
     unlike $output, qr/AGT0441/, 'directives: a tool with a description is not warned of';
 }
-
-# A location whose lines are in a <RequireAll>, but for AuthMerging and AuthType.
-sub excluding {
-    my (@lines) = @_;
-    my @outer = grep { /\AAuth/ } @lines;
-    return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
-}
-
-my %ALIAS = map { /(\S+) \S+\z/ ? ($1 => "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n") : () } 'agent-scope admins admin', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
 
 # Warnings of a check of the configuration, which httpd makes before it opens its log.
 {
@@ -537,17 +542,16 @@ my %ALIAS = map { /(\S+) \S+\z/ ? ($1 => "<AuthzProviderAlias $_>\n</AuthzProvid
             'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
-        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:not )?(?:banned|agent-scope admin)', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
-            'Require not banned ; Require all granted', '<RequireNone> ; Require banned ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody',
-            'AuthType Basic ; Require not banned ; Require valid-user'),
-        (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", join('', values %ALIAS) . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
-            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'Basic', 'Require not banned' ], [ 'None', 'Require not agent-scope admin' ]),
-            (map { [ 'nobody, or everybody where no AuthType AgentKey applies', $_, 'Require not banned' ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
-            [ 'nobody', "AuthType Basic\n", "Require not banned\n</RequireAll>\n</Location>\n<Location /y>\n<RequireAll>\nRequire banned" ]),
+        (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
+            '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
+        (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
+            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
+            (map { [ 'nobody, or everybody where no AuthType AgentKey applies', $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
+        ),
     );
     my @silent = (
-        (map { [ "an exclusion by an alias with $_", join('', values %ALIAS) . excluding(split / ; /) ] }
-            'Require not banned ; Require agent-scope read', 'Require not agent-scope deploy ; Require admins ; Require nearby', 'Require not nearby ; Require all granted'),
+        (map { [ "an exclusion by an alias with $_", $ALIASES . excluding(split / ; /) ] }
+            'Require not agent-scope deploy ; Require admins ; Require nearby', 'Require not nearby ; Require all granted'),
         (map { [ "an exclusion with $_", excluding(split / ; /) ] }
             "Require not agent-account $ACCOUNT ; Require agent-scope read", 'Require not agent-scope admin ; Require all granted ; Require valid-user',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require agent-scope read",

@@ -23,7 +23,7 @@ chmod 0755, $dir or die "$dir: $!\n";
 # The password is "secret".
 write_file("$dir/users", "carol:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
 make_path("$dir/open");
-write_file("$dir/open/.htaccess", "Require lonely\n");
+write_file("$dir/open/.htaccess", "<RequireAll>\nRequire all granted\nRequire not shared\n</RequireAll>\n");
 write_file("$dir/open/x", 'text');
 
 my @BASIC = ('AuthType Basic', 'AuthName "users"', 'AuthBasicProvider file', qq(AuthUserFile "$dir/users"));
@@ -34,23 +34,18 @@ my $EXCLUSION = "Require not agent-account $banned";
 
 sub files { my ($path, $lines, @requires) = @_; return location($path, 'SetHandler None', @{$lines}, '<RequireAll>', @requires, '</RequireAll>') }
 sub none { return ('<RequireNone>', "Require $_[0]", '</RequireNone>') }
-sub aliases { return map { "<AuthzProviderAlias agent-account $_ $banned>\n</AuthzProviderAlias>\n" } @_ }
 
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(), key_location('AuthMerging And', 'Require all granted'),
     (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } qw(alias authn_anon authn_file auth_basic authz_user)),
-    aliases(qw(beside lonely shared)),
+    "<AuthzProviderAlias agent-account shared $banned>\n</AuthzProviderAlias>\n",
     files('/mixed/line', \@MIXED, 'Require valid-user', $EXCLUSION),
     files('/mixed/none', \@MIXED, 'Require valid-user', none("agent-account $banned")),
     files('/mixed/deep', \@MIXED, '<RequireAny>', 'Require user carol', 'Require agent-scope read', '</RequireAny>', '<RequireAll>', $EXCLUSION, 'Require all granted', '</RequireAll>'),
-    files('/mixed/alias', \@MIXED, 'Require valid-user', 'Require not beside'),
     files('/typeless', ['AuthType None'], 'Require valid-user', $EXCLUSION),
     files('/anonymous', \@ANONYMOUS, 'Require valid-user', $EXCLUSION),
     files('/alone/line', \@BASIC, 'Require all granted', $EXCLUSION),
-    files('/alone/alias', \@BASIC, 'Require all granted', 'Require not lonely'),
-    files('/alone/alias-none', [ 'AuthType None' ], 'Require all granted', none('lonely')),
-    files('/alone/mixed', \@MIXED, 'Require local', 'Require not lonely'),
-    files('/shared/not', ['AuthType None'], 'Require all granted', 'Require not shared'),
-    location('/shared/positive', 'SetHandler None', @BASIC, 'Require shared'),
+    files('/alone/mixed', \@MIXED, 'Require local', $EXCLUSION),
+    location('/shared', 'SetHandler None', @BASIC, 'Require shared'),
     qq(Alias "/open" "$dir/open"\n), location('/open', 'SetHandler None', @BASIC), qq(<Directory "$dir/open">\nAllowOverride AuthConfig\n</Directory>\n));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -67,7 +62,7 @@ sub status { my ($path, $who) = @_; return $client->get("$path/x", undef, $SENT{
 
 subtest 'Require not agent-account beside a line that demands a user admits the users of another AuthType' => sub {
     my %expected = (none => 401, carol => 404, 'carol, with a wrong password' => 401, 'a kept key' => 404, 'a banned key' => 401);
-    for my $path (map { "/mixed/$_" } qw(line none deep alias)) {
+    for my $path (map { "/mixed/$_" } qw(line none deep)) {
         is status($path, $_), $expected{$_}, "$path: $_" for sort keys %expected;
     }
     like $client->get('/mixed/line/x')->{headers}{'www-authenticate'}, qr/\ABasic /, 'a request without any is asked for a password';
@@ -76,17 +71,13 @@ subtest 'Require not agent-account beside a line that demands a user admits the 
 };
 
 subtest 'Require not agent-account where nothing demands a user, and no key is read, denies everybody' => sub {
-    for my $path (map { "/alone/$_" } qw(line alias alias-none)) {
-        is status($path, $_), 403, "$path: $_" for sort keys %SENT;
-    }
+    is status('/alone/line', $_), 403, "/alone/line: $_" for sort keys %SENT;
     is status('/alone/mixed', $_), 403, "/alone/mixed: $_" for qw(none carol);
-    is $client->get('/alone/alias/x')->{json}{code}, 'forbidden', 'by an alias: the answer of any other 403';
 };
 
-subtest 'an <AuthzProviderAlias> that is also named without not: nobody is admitted by it' => sub {
-    is status('/shared/not', $_), 404, "with not it excludes nobody: $_" for 'none', 'a banned key';
-    is status('/shared/positive', $_), 401, "without not it admits nobody: $_" for 'none', 'carol', 'a banned key';
-    is status('/open', $_), 403, "without not, in a .htaccess: $_" for 'none', 'carol', 'a banned key';
+subtest 'an <AuthzProviderAlias> that a .htaccess names with not: it goes on to admit nobody elsewhere, and excludes nobody there' => sub {
+    is status('/shared', $_), 401, "without not it admits nobody: $_" for 'none', 'carol', 'a banned key';
+    is status('/open', $_), 200, "with not, in the .htaccess, it excludes nobody: $_" for 'none', 'carol', 'a banned key';
 };
 
 done_testing;
