@@ -386,12 +386,17 @@ static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
     return type;
 }
 
-/* Whether its lines are combined with those of an outer section, of which one
- * may demand a user. */
+/* Whether the lines of a location, of which section is one or has some, are
+ * combined with those of an outer location: which one, httpd knows at each
+ * request only. */
 static bool is_merged(const ap_directive_t *section)
 {
-    const ap_directive_t *child = section->first_child;
+    const ap_directive_t *child;
 
+    while (section != NULL && is_section(section, "<Require")) {
+        section = section->parent;
+    }
+    child = section != NULL ? section->first_child : NULL;
     while (child != NULL && !is_named(child, "AuthMerging")) {
         child = child->next;
     }
@@ -405,8 +410,9 @@ static const char *print_excluded(auth_type_t type, bool is_alone)
         return "nobody";
     }
     return type == TYPE_OTHER
-        ? "everybody"
-        : "nobody, or everybody where no AuthType AgentKey applies";
+        ? "everybody without a user"
+        : "nobody, or everybody without a user where no AuthType AgentKey "
+          "applies";
 }
 
 typedef struct search_t {
@@ -430,16 +436,18 @@ static void check(const ap_directive_t *directive, void *baton)
     type = find_type(tree, directive->parent);
     demands = find_demands_beside(tree, &section);
     if ((demands & DEMANDS_KEY) != 0
-        || (type != TYPE_OTHER && (demands & DEMANDS_USER) != 0)
-        || (section != NULL && is_merged(section))) {
+        || (type != TYPE_OTHER && (demands & DEMANDS_USER) != 0)) {
         return;
     }
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                  AGENT_LOGNO(0460) "Require: expected a line that demands a "
                                    "key beside '%s', got none at %s:%d: it "
-                                   "excludes %s",
+                                   "excludes %s%s",
                  directive->args, directive->filename, directive->line_num,
-                 print_excluded(type, is_alone(tree, directive)));
+                 print_excluded(type, is_alone(tree, directive)),
+                 is_merged(section) ? "; with AuthMerging the lines of the "
+                                      "outer sections decide too"
+                                    : "");
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)

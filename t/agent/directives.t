@@ -539,14 +539,18 @@ SKIP: {
             "Require not agent-account $ACCOUNT ; Require all granted", 'Require "not" "agent-scope" admin ; Require "all" granted', 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
-            'AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
+            'AuthMerging "off" ; Require not agent-deployment desk ; Require method GET',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
         (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
             '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
+        (map { my ($whom, @lines) = @{$_}; [ "an exclusion with @lines", excluding('Require all granted', @lines), qr/AGT0460: .*\d: it excludes $whom; with AuthMerging the lines of the outer sections decide too$/m ] }
+            [ 'nobody', 'AuthMerging And', 'Require not agent-scope admin' ], [ 'nobody', 'AuthMerging "or"', 'Require not agent-scope admin' ],
+            [ 'everybody without a user', 'AuthType Basic', 'AuthMerging And', "Require not agent-account $ACCOUNT" ],
+            [ 'nobody', 'AuthMerging And', '<RequireAny>', '<RequireAll>', 'Require local', 'Require not agent-scope admin', '</RequireAll>', 'Require ip 192.0.2.1', '</RequireAny>' ]),
         (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
-            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
-            (map { [ 'nobody, or everybody where no AuthType AgentKey applies', $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
+            (map { [ 'everybody without a user', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
+            (map { [ 'nobody, or everybody without a user where no AuthType AgentKey applies', $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
         ),
     );
     my @silent = (
@@ -558,9 +562,9 @@ SKIP: {
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require valid-user ; </RequireAny>',
             'Require not agent-scope admin ; Require all denied', 'AuthType Basic ; AuthType "agentkey" ; Require valid-user ; Require not agent-scope admin',
             'AuthType Basic ; Require agent-scope read ; Require not agent-scope admin',
-            'AuthType Basic ; Require "agent-scope" read ; Require not agent-scope admin', 'AuthMerging "And" ; Require not agent-scope admin ; Require all granted',
+            'AuthType Basic ; Require "agent-scope" read ; Require not agent-scope admin', 'AuthMerging And ; Require not agent-scope admin ; Require agent-scope read',
             'Require agent-scope read ; <RequireAll> ; Require not agent-scope admin ; Require all granted ; </RequireAll>',
-            'AuthMerging And ; Require not agent-scope admin ; Require all granted', 'Require not ip 192.0.2.1 ; Require all granted'),
+            'Require not ip 192.0.2.1 ; Require all granted'),
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
         (map { [ 'a deployment of an account with AuthType AgentKey in its host', $AUTHN . host("AgentDeployment shop account=$ACCOUNT", $_) ] }
             $AGENT_KEY =~ s/\n\z//r, qq(<Location "/x">\nAuthType "agentkey"\n</Location>)),
