@@ -85,13 +85,21 @@ static int send_json(agent_call_t *call, int status, apr_bucket *body,
     return holds ? agent_park_send_response(call->r, length) : OK;
 }
 
-int agent_response_json(agent_call_t *call, int status, const char *body)
+int agent_response_json_of(agent_call_t *call, int status, const char *body,
+                           apr_pool_t *pool)
 {
-    /* Not copied: the request's pool outlives the brigade. */
+    /* Not copied unless the request ends while the core filter has a part of it
+     * set aside: then by a cleanup of the text's own pool, which runs before
+     * those that free the text. */
     return send_json(call, status,
-                     apr_bucket_pool_create(body, strlen(body), call->pool,
+                     apr_bucket_pool_create(body, strlen(body), pool,
                                             call->r->connection->bucket_alloc),
                      0);
+}
+
+int agent_response_json(agent_call_t *call, int status, const char *body)
+{
+    return agent_response_json_of(call, status, body, call->pool);
 }
 
 int agent_response_json_transient(agent_call_t *call, int status,

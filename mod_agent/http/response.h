@@ -11,6 +11,11 @@
 int agent_response_json(agent_call_t *call, int status, const char *body)
     __attribute__((warn_unused_result));
 
+/* The same for a text in a pool below call->pool. */
+int agent_response_json_of(agent_call_t *call, int status, const char *body,
+                           apr_pool_t *pool)
+    __attribute__((warn_unused_result));
+
 /* Sends JSON text as agent_response_json(), but copies output that the socket
  * does not accept at once: the caller frees the text after the call. */
 int agent_response_json_transient(agent_call_t *call, int status,

@@ -225,7 +225,7 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
     int result;
 
     if (cursor == NULL) {
-        return agent_response_json(call, HTTP_OK, body);
+        return agent_response_json_of(call, HTTP_OK, body, pool);
     }
     values = make(call, &call->ref);
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {

@@ -184,6 +184,22 @@ subtest 'slow readers: responses of which a part is unread take at most the budg
         'slow readers: the child holds no more than its budget for responses whose last part is unread';
 };
 
+# Connections that httpd has: those that it has closed belong to no file.
+sub open_connections { return scalar grep { $_->[9] > 0 } @{ $server->connections->{server} } }
+
+# The text of a state that is sent as a whole is freed with the request, while the core
+# filter still has a part of it: httpd has given the client up.
+subtest 'slow readers: clients that are given up end no child' => sub {
+    serve(0, 'Timeout 1', 'SendBufferSize 16384');
+    my $small = $client->new_thread;
+    $client->join_run($client->create_run($small, 'x' x 200_000));
+    my $before = open_connections();
+    my @stalled = map { stall("/threads/$small/state") } 1 .. 8;
+    sysread $_, my $begin, 1 for @stalled;
+    wait_for('the end of their connections', sub { open_connections() <= $before });
+    is_deeply [ httpd_children($server->httpd_pid) ], [$child], 'slow readers: the child lives when clients have been given up';
+};
+
 subtest 'slow readers: a client that reads slowly but steadily is not cut' => sub {
     serve(2, 'Timeout 1');
     my $socket = $client->connection;
