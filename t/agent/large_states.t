@@ -173,7 +173,7 @@ subtest 'large states: a part takes too long three times' => sub {
     start('Timeout 2', 'AgentDBQueryTimeout 500');
     make_state();
     my $definition = join "\n", sql("select pg_get_functiondef('agent.read_values(uuid, uuid, text, integer)'::regprocedure)");
-    sql($definition =~ s/(select c\.channels into v_channels)/if split_part(p_cursor, '.', 4) <> '0' then perform pg_catalog.pg_sleep(60); end if; $1/r);
+    sql($definition =~ s/(v_channels := agent\.find_shown_channels)/if split_part(p_cursor, '.', 4) <> '0' then perform pg_catalog.pg_sleep(60); end if; $1/r);
     my ($answer) = read_all(ask('state'));
     sql($definition);
     like $answer, qr{\AHTTP/1\.1 200 }, 'large states: the first part was sent';

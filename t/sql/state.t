@@ -482,7 +482,7 @@ subtest 'the state without an id has the pending writes of its tasks, as the las
     }
 };
 
-# What a function of the API answers, its values read in parts of at most $bytes: (answer, length of the first text).
+# The answer of a function of the API whose values are read in parts of at most $bytes: (answer, length of the first text).
 sub in_parts {
     my ($bytes, $thread, $call) = @_;
     my ($text, $cursor) = @{ ($session->query($call))[0] };
@@ -519,7 +519,7 @@ subtest 'a state with an update of a command or pending writes is sent in parts,
     $play->save($worker, AgentSQL::Play::finish($claim));
     my $copy = AgentSQL::uuid();
     $play->api('copy_thread', $thread, $copy, 'false', undef);
-    is_deeply +(state_in_parts(700, $copy, 10))[0]{values}, $play->body('get_state', $thread, undef)->{values}, 'so is that of a copy';
+    is_deeply +(state_in_parts(700, $copy, 10))[0]{values}, $play->body('get_state', $thread, undef)->{values}, 'the state of a copy is sent in parts too';
 
     my $next = leased($thread);
     $play->save($worker, report(0, $next, $id, values => { n => 5, log => ['l'] }));
@@ -548,7 +548,7 @@ subtest 'a state with an update of a command or pending writes is sent in parts,
     ($first) = $session->query("select cursor from agent.get_state('$deployment', '$thread', null, 10)");
     $play->save($worker, AgentSQL::Play::finish($next));
     $play->api('delete_run', $thread, $next->{run_id});
-    is $read->(), 'checkpoint_not_found', 'nor of one whose run was deleted';
+    is $read->(), 'checkpoint_not_found', 'there is no further part of a report whose run was deleted';
 };
 
 subtest 'a report takes no memory for values that are sent in parts; a long one is left out of values of more than 16 MB' => sub {
@@ -632,9 +632,9 @@ subtest 'after a rollback or a deletion no state, history or copy shows what the
             last if $code ne 'waiting' and not $body;
         }
         is $code, 'ok';
-        is_deeply $seen->($copy), $before, 'so is that of a copy';
+        is_deeply $seen->($copy), $before, 'the state of a copy is that before the run';
         1 while $session->value('select agent.sweep_state()') + $session->value('select agent.sweep_events()');
-        is_deeply [ $seen->($thread), $seen->($copy) ], [ $before, $before ], 'and when everything is deleted';
+        is_deeply [ $seen->($thread), $seen->($copy) ], [ $before, $before ], 'both are when everything is deleted';
         is $session->value("select count(*) from agent.checkpoint_tasks where run_id = '$claim->{run_id}'"), 0;
     }
 };

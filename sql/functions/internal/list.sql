@@ -92,6 +92,7 @@
 \ir checkpoints/apply_update.sql
 \ir checkpoints/apply_pending.sql
 \ir checkpoints/apply_report.sql
+\ir checkpoints/find_shown_channels.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
 \ir checkpoints/resolve_checkpoint.sql

@@ -3,13 +3,14 @@
 -- of the JSON object, or the value of agent.has_bare_value. A checkpoint never changes, so all parts are of one state.
 -- p_cursor: that of the previous part; for the first part that of agent.get_state, agent.get_thread or agent.join_run.
 -- It is CHECKPOINT.CHANNEL.POSITION.OFFSET, and .NAMESPACE for a checkpoint of a subgraph. With what a run reported of
--- the state CHECKPOINT is CHECKPOINT+MARK (agent.apply_report), so that all parts have the same report. POSITION: the next element
--- of a list. OFFSET: the number of bytes that were returned of the row that begins with this element.
+-- the state CHECKPOINT is CHECKPOINT+MARK (agent.apply_report), so that all parts are of one report.
+-- POSITION: the next element of a list. OFFSET: the number of bytes that were returned of the row that begins with this
+-- element.
 -- Returns: ok with the part; cursor: that of the next part, null after the last one; is_bare: whether the part is of a
---          value of agent.has_bare_value; checkpoint_not_found, also after the thread, the checkpoint or the report was deleted or
---          the report replaced.
--- Bound:   p_max_bytes plus the names and the 256 KB of a report. A longer row is read whole for each part, which has an eighth of it, at most
---          16 times p_max_bytes. Held by `exit when v_left <= 0` and
+--          value of agent.has_bare_value; checkpoint_not_found, also after the thread, the checkpoint or the report was
+--          deleted, or the report replaced.
+-- Bound:   p_max_bytes plus the names and the 256 KB of a report. A longer row is read whole for each part, which has
+--          an eighth of it, at most 16 times p_max_bytes. Held by `exit when v_left <= 0` and
 --          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))` in
 --          sql/functions/internal/values/cut_row.sql.
 -- Locks:   none.
@@ -29,8 +30,6 @@ set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force
 as $function$
 declare
     v_key      constant text := split_part(p_cursor, '.', 1);
-    v_checkpoint_id constant uuid := split_part(v_key, '+', 1);
-    v_mark     constant text := nullif(split_part(v_key, '+', 2), '');
     v_index    integer := split_part(p_cursor, '.', 2);
     v_position integer := split_part(p_cursor, '.', 3);
     v_offset   integer := split_part(p_cursor, '.', 4);
@@ -46,24 +45,7 @@ declare
     -- Precedes the next text: the name of the channel, or the comma after an element.
     v_before   text;
 begin
-    select c.channels into v_channels
-      from agent.threads t
-      join agent.checkpoints c
-        on c.deployment_id = t.deployment_id
-       and c.thread_id = t.thread_id
-       and c.checkpoint_ns = v_ns
-       and c.checkpoint_id = v_checkpoint_id
-     where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
-    if found and v_mark is not null then
-        select (r.shown).channels into v_channels
-          from agent.checkpoints c
-         cross join lateral agent.apply_report(c, true, v_mark) r
-         where c.deployment_id = p_deployment_id
-           and c.thread_id = p_thread_id
-           and c.checkpoint_ns = v_ns
-           and c.checkpoint_id = v_checkpoint_id;
-    end if;
+    v_channels := agent.find_shown_channels(p_deployment_id, p_thread_id, v_ns, v_key);
     code := case when v_channels is not null then 'ok' else 'checkpoint_not_found' end;
     is_bare := agent.has_bare_value(v_channels);
     body := case when v_channels is not null then '' end;
@@ -121,7 +103,8 @@ begin
         end if;
         if v_is_list then
             -- The last elements of a list of agent.extend_list.
-            body := body || coalesce(case when v_channel.length > 0 then ',' else '' end || v_channel.content, '') || ']';
+            body := body || coalesce(case when v_channel.length > 0 then ',' else '' end || v_channel.content, '')
+                || ']';
         end if;
         v_left := v_left - octet_length(v_channel.name) - 16 - coalesce(octet_length(v_channel.content), 0);
         v_index := v_index + 1;

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the writes, snapshots, checkpoints and reports about tasks of a deleted run, up to p_bytes. If rows are left the run is recorded
--- in agent.run_sweeps: they are hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes them.
+-- Deletes the writes, snapshots, checkpoints and reports about tasks of a deleted run, up to p_bytes. If rows are left
+-- the run is recorded in agent.run_sweeps: they are hidden from then on (agent.find_swept_runs), and agent.sweep_state
+-- deletes them.
 -- Nothing is deleted here while children of a checkpoint of another run are being attached (is_attaching of
 -- agent.run_sweeps). The thread is consistent after each piece.
 -- Returns: the unused part of p_bytes; 0 when something may be left.
