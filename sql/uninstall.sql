@@ -38,11 +38,14 @@ begin
     if to_regclass('agent.region') is not null then
         drop trigger if exists region_fixed on agent.region;
     end if;
+    if to_regclass('agent.accounts') is not null then
+        drop trigger if exists accounts_end on agent.accounts;
+    end if;
     if to_regclass('agent.api_keys') is not null then
-        drop trigger if exists api_keys_revocation on agent.api_keys;
+        drop trigger if exists api_keys_end on agent.api_keys;
     end if;
     if to_regclass('agent.invitations') is not null then
-        drop trigger if exists invitations_revocation on agent.invitations;
+        drop trigger if exists invitations_end on agent.invitations;
     end if;
     if to_regclass('agent.account_limits') is not null then
         drop trigger if exists limit_recorded on agent.account_limits;

@@ -23,7 +23,7 @@ my ($ADMITTED, $REFUSED) = ('404 thread_not_found', '401 unknown_key');
 
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
-my ($shop, $closed) = map { create_account() } 1, 2;
+my ($shop, @closing) = map { create_account() } 1 .. 3;
 # Children with few threads, whose number stays; each keeps a connection of its pool.
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => key_location() . <<"CONF");
 StartServers $CHILDREN
@@ -41,7 +41,11 @@ AgentDeployment shop account=$shop
 </AgentGraph>
 <Location "/till">
     AgentPrefix /till
-    AgentDeployment till account=$closed
+    AgentDeployment till account=$closing[0]
+</Location>
+<Location "/kiosk">
+    AgentPrefix /kiosk
+    AgentDeployment kiosk account=$closing[1]
 </Location>
 CustomLog "\${DIR}/logs/children" "%P %U"
 CONF
@@ -110,17 +114,16 @@ sub check_end {
 }
 
 sub check_all {
-    my ($title) = @_;
-    my %path = (shop => "/threads/$UUID", till => "/till/threads/$UUID");
+    my ($title, $closed, $deployment) = @_;
+    my %path = (open => "/threads/$UUID", closed => "/$deployment/threads/$UUID");
     my $revoked = create_key($shop);
-    check_end("$title, revoked", $revoked, $path{shop}, sub { revoke_key($revoked) });
+    check_end("$title, revoked", $revoked, $path{open}, sub { revoke_key($revoked) });
     my $expiring = create_key($shop);
     # As if it had been created with this expiry.
     my $expire = sub { sql("update agent.api_keys set expires_at = clock_timestamp() where key_id = '@{[ key_id($expiring) ]}'") };
-    check_end("$title, expired", $expiring, $path{shop}, $expire);
+    check_end("$title, expired", $expiring, $path{open}, $expire);
     my $last = create_key($closed);
-    check_end("$title, closed account", $last, $path{till}, sub { close_account($closed) });
-    sql("update agent.accounts set closed_at = null where account_id = '$closed'");
+    check_end("$title, closed account", $last, $path{closed}, sub { close_account($closed) });
     return;
 }
 
@@ -128,7 +131,7 @@ sub count_listeners { return poll(q{select count(*) from pg_stat_activity where 
 
 subtest 'revocation: a key ends in each child with LISTEN' => sub {
     wait_for('each child to listen', sub { count_listeners() == $CHILDREN });
-    check_all('with LISTEN');
+    check_all('with LISTEN', $closing[0], 'till');
 };
 
 subtest 'revocation: a key ends in each child without LISTEN' => sub {
@@ -138,7 +141,7 @@ subtest 'revocation: a key ends in each child without LISTEN' => sub {
         my %noticed = map { $_ => 1 } $server->error_log =~ /\[pid (\d+)[^\n]*AGT0201/g;
         return $CHILDREN == grep { $noticed{$_} } keys %to;
     });
-    check_all('without LISTEN');
+    check_all('without LISTEN', $closing[1], 'kiosk');
     is count_listeners(), 0, 'without LISTEN: no child listens at the end';
     sql('alter role agent connection limit -1');
     wait_for('each child to listen again', sub { count_listeners() == $CHILDREN });

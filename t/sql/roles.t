@@ -130,6 +130,21 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     }
     is $session->value("update agent.api_keys set last_used_at = date_trunc('hour', now(), 'UTC') where key_id = '$ended' returning 1"), 1, 'the use of a key that is revoked is recorded';
     is $operator->value("update agent.api_keys set revoked_at = now() where key_id = '$used' returning 1"), 1, 'the update of another one is a revocation';
+    my ($closed, $open) = map { AgentSQL::uuid() } 1, 2;
+    is +($operator->call('create_account', $_, 'x'))[0], 'ok' for $closed, $open;
+    is +($operator->call('close_account', $closed))[0], 'ok' for 1, 2;
+    is +($operator->call('create_api_key', 'X' x 22, $open, "\\x${digest}1", 'service', 'n', undef, undef, '{run}', '1 day'))[0], 'ok';
+    for my $role ([ 'an operator', $operator ], [ 'a server', $session ]) {
+        my ($who, $of) = @{$role};
+        is $of->error("update agent.accounts set closed_at = $_ where account_id = '$closed'"), 'MA004', "$who cannot set closed_at of an account that is closed to $_"
+            for 'null', "closed_at + interval '1 day'";
+        is $of->error("update agent.api_keys set expires_at = $_ where key_id = '" . 'X' x 22 . q(')), 'MA004', "$who cannot set expires_at of a key to $_"
+            for 'null', "expires_at + interval '1 second'", "'infinity'";
+        is $of->value("update agent.api_keys set expires_at = expires_at - interval '1 hour' where key_id = '" . 'X' x 22 . q(' returning 1)), 1, "$who can let a key expire earlier";
+        is $of->value("update agent.api_keys set expires_at = expires_at where key_id = '" . 'X' x 22 . q(' returning 1)), 1, "$who can write the expiry that a key has";
+    }
+    is $session->value("update agent.accounts set name = 'y' where account_id = '$closed' returning 1"), 1, 'the name of an account that is closed can change';
+    is $operator->value("update agent.accounts set closed_at = now() where account_id = '$open' returning 1"), 1, 'the update of another one is its end';
     is $session->error("select * from agent.create_account(gen_random_uuid(), 'x')"), '42501';
     $operator->close;
 };

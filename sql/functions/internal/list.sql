@@ -23,8 +23,8 @@
 \ir accounts/read_api_keys.sql
 \ir accounts/record_audit.sql
 \ir accounts/record_limit_change.sql
+\ir accounts/refuse_end_change.sql
 \ir accounts/refuse_region_change.sql
-\ir accounts/refuse_revocation_change.sql
 \ir accounts/replace_api_key.sql
 \ir accounts/sum_usage.sql
 
