@@ -92,6 +92,57 @@ PYTHON
     return ($status, $text =~ s/\r//gr);
 }
 
+# What a terminal shows of a command that gets a signal, or a byte of a key, at its first
+# prompt, and an empty line at the next one; in brackets how it stopped or ended, and
+# whether the terminal had its echo then.
+sub ctl_interrupted {
+    my ($prompt, $by, @words) = @_;
+    open my $shown, '-|', 'python3', '-c', <<'PYTHON', $prompt, $by, $program, @words, '--database', $operator or die "python3: $!";
+import os, pty, resource, signal, sys, termios
+prompt, by, *command = [os.fsencode(word) for word in sys.argv[1:]]
+leader, terminal = pty.fork()
+if leader == 0:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.execv(command[0], command)
+    is_stopped = True
+    while is_stopped:
+        status = os.waitpid(child, os.WUNTRACED)[1]
+        is_stopped = os.WIFSTOPPED(status)
+        has_echo = bool(termios.tcgetattr(0)[3] & termios.ECHO)
+        name = "stopped" if is_stopped else os.waitstatus_to_exitcode(status)
+        print(f"[{name}, {'echo' if has_echo else 'no echo'}]", flush=True)
+        if is_stopped:
+            os.kill(child, signal.SIGCONT)
+    os._exit(0)
+shown, prompts = b"", 0
+while True:
+    try:
+        shown += os.read(terminal, 4096)
+    except OSError:
+        break
+    if shown.endswith(prompt) and shown.count(prompt) > prompts:
+        prompts = shown.count(prompt)
+        if prompts > 1:
+            os.write(terminal, b"\n")
+        elif by.startswith(b"SIG"):
+            os.killpg(os.tcgetpgrp(terminal), getattr(signal, os.fsdecode(by)))
+        else:
+            os.write(terminal, by)
+os.waitpid(leader, 0)
+os.write(1, shown)
+PYTHON
+    my $text = do { local $/ = undef; <$shown> } // '';
+    close $shown;
+    return $text =~ s/\r//gr;
+}
+
 my $NIL = '00000000-0000-0000-0000-0000000000ff';
 my $KEY = qr/ag1_[a-z][a-z0-9-]{0,15}_(?:sk|pt|dk)_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})_[0-9A-Za-z]{6}/;
 
@@ -256,6 +307,16 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     is join('|', ctl_on_terminal('INVITATION: ', "$typed->{invitation}\n", 'invite', 'revoke', '-')), "0|INVITATION: \n", 'invite revoke -: a terminal shows a prompt, and not the invitation';
     is $state->($typed->{invitation_id}), 'revoked', 'invite revoke -: the invitation that was typed is revoked';
     is join('|', ctl_on_terminal('INVITATION: ', "\cD", 'invite', 'revoke', '-')), "2|INVITATION: agentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: nothing is typed';
+    for my $case ([ "\cC", 2 ], [ "\c\\", 3 ], [ 'SIGINT', 2 ], [ 'SIGTERM', 15 ], [ 'SIGHUP', 1 ], [ 'SIGQUIT', 3 ], [ 'SIGUSR1', 10 ], [ 'SIGPIPE', 13 ], [ 'SIGALRM', 14 ]) {
+        my ($by, $signal) = @{$case};
+        is ctl_interrupted('INVITATION: ', $by, 'invite', 'revoke', '-'), "INVITATION: \n[-$signal, echo]\n",
+            'invite revoke -: at the prompt, ' . ($by =~ /SIG/ ? $by : sprintf 'the byte %d', ord $by) . ' ends it, and the terminal has its echo again';
+    }
+    for my $by ("\cZ", 'SIGTSTP') {
+        is ctl_interrupted('INVITATION: ', $by, 'invite', 'revoke', '-'),
+            "INVITATION: \n[stopped, echo]\nINVITATION: \nagentctl: expected INVITATION on standard input, got none\n[2, echo]\n",
+            'invite revoke -: at the prompt, ' . ($by =~ /SIG/ ? $by : '^Z') . ' stops it with echo, and it asks again when it goes on';
+    }
     my $used = $id->(output_of('invite', 'create'));
     sql("update agent.invitations set used_at = now(), account_id = '$account' where invitation_id = '$used'");
     like output_of('invite', 'list'), qr/^\Q$used\E  used .*  \Q$account\E  /m, 'invite list: an invitation that was used, and its account';

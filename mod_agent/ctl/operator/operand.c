@@ -6,20 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <apr_errno.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../../core/api_key.h"
 #include "../base/output.h"
-
-/* Shows the prompt, and nothing of what is typed. */
-static bool read_terminal(char *line, size_t size, const char *prompt)
-{
-    apr_status_t rv = apr_password_get(prompt, line, &size);
-
-    return (rv == APR_SUCCESS || rv == APR_ENAMETOOLONG) && *line != '\0';
-}
+#include "terminal.h"
 
 static bool read_stream(char *line, size_t size)
 {
@@ -42,8 +33,8 @@ int ctl_operand_read(const char **out, const ctl_arguments_t *arguments,
         return CTL_DONE;
     }
     is_read = isatty(STDIN_FILENO)
-        ? read_terminal(line, sizeof(line),
-                        apr_pstrcat(arguments->pool, name, ": ", NULL))
+        ? ctl_terminal_read(line, sizeof(line),
+                            apr_pstrcat(arguments->pool, name, ": ", NULL))
         : read_stream(line, sizeof(line));
     if (!is_read) {
         ctl_error("expected %s on standard input, got none", name);
