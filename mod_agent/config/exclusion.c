@@ -32,9 +32,11 @@ typedef struct tree_t {
     apr_pool_t *pool;
     /* Of agent_conftree_alias_t, by name. */
     apr_hash_t *aliases;
-    /* Of cached_t, by section: what its lines demand, and its AuthType. */
+    /* Of cached_t, by section: what its lines demand, its AuthType, and whether
+     * it has AuthMerging. */
     apr_hash_t *demands;
     apr_hash_t *types;
+    apr_hash_t *merged;
 } tree_t;
 
 typedef struct cached_t {
@@ -260,6 +262,7 @@ static const tree_t *read_tree(apr_pool_t *pool)
     tree->aliases = apr_hash_make(pool);
     tree->demands = apr_hash_make(pool);
     tree->types = apr_hash_make(pool);
+    tree->merged = apr_hash_make(pool);
     agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, tree);
     apr_pool_userdata_setn(tree, key, NULL, pool);
     return tree;
@@ -386,21 +389,34 @@ static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
     return type;
 }
 
-/* Whether the lines of a location, of which section is one or has some, are
- * combined with those of an outer location: which one, httpd knows at each
- * request only. */
-static bool is_merged(const ap_directive_t *section)
+static bool read_merging(const ap_directive_t *section)
 {
-    const ap_directive_t *child;
+    const ap_directive_t *child = section->first_child;
 
-    while (section != NULL && is_section(section, "<Require")) {
-        section = section->parent;
-    }
-    child = section != NULL ? section->first_child : NULL;
     while (child != NULL && !is_named(child, "AuthMerging")) {
         child = child->next;
     }
     return child != NULL && !agent_conftree_is_word(child->args, "Off");
+}
+
+/* Whether the lines of a location, of which section is one or has some, are
+ * combined with those of an outer location: which one, httpd knows at each
+ * request only. */
+static bool is_merged(const tree_t *tree, const ap_directive_t *section)
+{
+    const cached_t *found;
+
+    while (section != NULL && is_section(section, "<Require")) {
+        section = section->parent;
+    }
+    if (section == NULL) {
+        return false;
+    }
+    found = find_cached(tree->merged, section);
+    return found != NULL
+        ? found->value != 0
+        : add_cached(tree->merged, section, read_merging(section), tree->pool)
+            != 0;
 }
 
 /* A line beside which no key is demanded. */
@@ -445,9 +461,10 @@ static void check(const ap_directive_t *directive, void *baton)
                                    "excludes %s%s",
                  directive->args, directive->filename, directive->line_num,
                  print_excluded(type, is_alone(tree, directive)),
-                 is_merged(section) ? "; with AuthMerging the lines of the "
-                                      "outer sections decide too"
-                                    : "");
+                 is_merged(tree, section)
+                     ? "; with AuthMerging the lines of the "
+                       "outer sections decide too"
+                     : "");
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)
