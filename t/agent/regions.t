@@ -306,7 +306,8 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
         }
         is $to->get($_)->{status}, m{info} ? 404 : 200, "wrong region: $_ without a key is rewritten" for qw(/routes/info /routes/ok);
         my $refused = $to->get('/routes/info?forbid', undef, with($foreign));
-        is $refused->{status}, 403, 'wrong region: a route without data that a RewriteRule refuses';
+        is outcome($refused), '403 wrong_region', 'wrong region: a route without data that a RewriteRule refuses, and whose ErrorDocument is another request';
+        is $refused->{json}{home_region}, 'us', 'wrong region: such an answer has the body of the refusal, and no other';
         unlike $refused->{body}, qr/"ok"/, 'wrong region: the document of such an error is not read from another server';
         is $to->get('/routes/', undef, with($foreign))->{status}, 200, 'wrong region: a route that no RewriteRule takes needs no key';
         my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
