@@ -167,7 +167,7 @@ refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control cha
 my $gone = output_of('account', 'create', 'Gone');
 refused(2, qr/once more \(--confirm \Q$gone\E\)/, 'account delete: without the id once more', 'account', 'delete', $gone);
 refused(2, qr/once more/, 'account delete: with another id', 'account', 'delete', $gone, '--confirm', $shop);
-refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 99999d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 100000d);
+refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 99999d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 100000d 86400000ms);
 refused(1, qr/\(account_not_found\)/, 'account delete: an unknown account', 'account', 'delete', $NIL, '--confirm', $NIL);
 is sql("select count(*) from agent.account_deletions"), 0, 'account delete: nothing was deleted by those';
 my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-retention', '14d', '--backup-retention', '840h');
@@ -281,7 +281,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     is_deeply [ sort keys %{$record} ], [qw(account_id created_at created_by expires_at invitation invitation_id region revoked_at revoked_by used_at)],
         'invite create --json: it prints the record';
     isnt $record->{invitation}, $text, 'invite create: each is another one';
-    refused(2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, "invite create: --expires $_", 'invite', 'create', '--expires', $_) for qw(soon 0d 0s);
+    refused(2, qr/--expires: expected a duration from 1s to 3650d, a number with s, min, h or d, got '/, "invite create: --expires $_", 'invite', 'create', '--expires', $_) for qw(soon 0d 0s 1000ms);
 
     my $id = sub { return sql("select invitation_id from agent.invitations where digest = decode('@{[ sha256_hex($_[0]) ]}', 'hex')") };
     my $first = $id->($text);

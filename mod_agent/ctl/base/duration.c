@@ -2,6 +2,7 @@
 /* Durations of options; see duration.h. */
 #include "duration.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "../../core/quantity.h"
@@ -16,13 +17,21 @@ static apr_interval_time_t get(const char *text, const char *unit)
     return duration;
 }
 
+/* No option is that precise. */
+static bool is_in_ms(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length > 2 && strcmp(text + length - 2, "ms") == 0;
+}
+
 int ctl_duration_read(apr_int64_t *out, const char *option, const char *text,
                       const ctl_duration_range_t *range)
 {
     apr_interval_time_t unit = get("1", range->unit);
     apr_interval_time_t duration;
 
-    if (agent_quantity_read_duration(&duration, text, NULL)
+    if (!is_in_ms(text) && agent_quantity_read_duration(&duration, text, NULL)
         && duration >= get(range->least, NULL)
         && duration <= get(range->most, NULL) && duration % unit == 0) {
         *out = duration / unit;

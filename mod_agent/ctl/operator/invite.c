@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `agentctl invite`; see invite.h. */
+/* `agentctl invite create`, `list`, `revoke`; see invite.h. */
 #include "invite.h"
 
 #include <apr_strings.h>

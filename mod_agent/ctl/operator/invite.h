@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `agentctl invite`: invitations to create an account. */
+/* `agentctl invite create`, `list` and `revoke`: invitations to create an
+ * account. */
 #ifndef AGENT_CTL_INVITE_H
 #define AGENT_CTL_INVITE_H
 
