@@ -92,7 +92,7 @@ PYTHON
     return ($status, $text =~ s/\r//gr);
 }
 
-# What a terminal shows of a command that gets a signal, or a byte of a key, at its first
+# The text that a terminal shows of a command that gets a signal, or a byte of a key, at its first
 # prompt, and an empty line at the next one; in brackets how it stopped or ended, and
 # whether the terminal had its echo then.
 sub ctl_interrupted {

@@ -24,7 +24,7 @@ typedef struct terminal_t {
     struct termios former;
 } terminal_t;
 
-/* Those that end or stop a process and can be blocked. A process in the
+/* The signals that end or stop a process and can be blocked. A process in the
  * background is stopped, by another one, before it changes the terminal. */
 static void list_signals(sigset_t *set)
 {
