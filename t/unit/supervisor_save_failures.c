@@ -77,6 +77,26 @@ static void a_shared_batch_that_waits_for_a_lock_is_split(void **state)
     assert_int_equal(first_of(q)->failures, 0);
 }
 
+/* Of many locked runs each delays the others once. */
+static void after_a_wait_for_a_lock_each_run_first_waits_briefly(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_runs_t *runs = q->fixture->runs;
+
+    add_short(q, 0);
+    add_short(q, 1);
+    agent_batch_send_begin(q->batches, first_of(q));
+    (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_LOCK);
+    assert_int_equal(agent_save_lock_limit(runs, first_of(q)),
+                     AGENT_SAVE_FIRST_LOCK);
+    fail_first(q, AGENT_FAILURE_LOCK);
+    assert_int_equal(agent_save_lock_limit(runs, first_of(q)),
+                     AGENT_BATCH_SIZE_TIMEOUT / 2);
+    assert_true(q->fixture->leases[1]->batch_size.may_be_locked);
+    agent_batch_size_save(&q->fixture->leases[1]->batch_size, 1, 1000);
+    assert_false(q->fixture->leases[1]->batch_size.may_be_locked);
+}
+
 static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
 {
     queue_t *q = make_queue(*state);
@@ -444,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_shared_batch_that_waits_for_a_lock_is_split),
+        CHECK_TEST(after_a_wait_for_a_lock_each_run_first_waits_briefly),
         CHECK_TEST(after_a_time_out_of_several_lines_a_quarter_is_sent),
         CHECK_TEST(
             after_a_time_out_of_several_lines_at_most_half_of_them_are_sent),

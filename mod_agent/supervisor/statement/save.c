@@ -108,15 +108,13 @@ static const agent_statement_t set_limits = {
     .sql = "select pg_catalog.set_config('statement_timeout', $1, true), "
            "pg_catalog.set_config('lock_timeout', $2, true)"};
 
-/* A statement may wait half of its limit for a lock, and is then tried again:
- * the lock does not come from the output. */
 static void set_limits_of(const char *limits[2], const agent_save_t *save,
                           const agent_batch_t *batch, apr_pool_t *pool)
 {
-    apr_interval_time_t limit = agent_save_limit(save->runs->context, batch);
-
-    limits[0] = agent_session_limit(limit, pool);
-    limits[1] = agent_session_limit(limit / 2, pool);
+    limits[0] = agent_session_limit(
+        agent_save_limit(save->runs->context, batch), pool);
+    limits[1] = agent_session_limit(agent_save_lock_limit(save->runs, batch),
+                                    pool);
 }
 
 static apr_status_t send_dedicated(void *part, agent_database_t *database,

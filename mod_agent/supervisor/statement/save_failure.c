@@ -54,6 +54,19 @@ static bool may_be_output(agent_failure_t failure)
         || failure == AGENT_FAILURE_MEMORY;
 }
 
+/* The row of one of its runs is locked. */
+static void mark_locked(agent_runs_t *runs, const agent_batch_t *batch)
+{
+    for (int i = 0; i < batch->items->nelts; i++) {
+        agent_lease_t *lease = agent_lease_find(
+            &runs->leases, &agent_batch_item(batch, i)->run->key);
+
+        if (lease != NULL) {
+            lease->batch_size.may_be_locked = true;
+        }
+    }
+}
+
 /* To find the run at fault, or the one whose row is locked. */
 static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
@@ -106,6 +119,9 @@ void agent_save_failure_take_shared(void *part, agent_failure_t failure)
         queue, batch, agent_database_retry_at(save->runs->context, failure));
     batch->failures += may_be_output(failure) && !has_notice;
     keep_loss(&save->lost_shared, batch, save->control, failure);
+    if (failure == AGENT_FAILURE_LOCK) {
+        mark_locked(save->runs, batch);
+    }
     if (failure == AGENT_FAILURE_TIMEOUT) {
         agent_batch_size_fail(&queue->batch_size, batch->cost,
                               queue->context->now - batch->sent_at);
@@ -197,6 +213,7 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
     agent_batch_t *batch = save->runs->batches.sent_dedicated;
+    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const agent_refusal_t *why = agent_refusal_find(failure);
 
@@ -204,6 +221,9 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
+    if (lease != NULL) {
+        lease->batch_size.may_be_locked = false;
+    }
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }
