@@ -187,27 +187,27 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 static int open_store(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
     const rlr_global_t *global = rlr_config_get(server)->global;
-    rlr_group_t *group;
-    rlr_ledger_t ledger;
+    rlr_store_t *store;
+    rlr_shared_t shared;
 
-    /* A ledger from before the restart is kept for a configuration with a
+    /* The memory from before the restart is kept for a configuration with a
      * store. */
     if (global->store.connection.address.count == 0) {
         return OK;
     }
-    if (rlr_shm_open_ledger(&ledger, (uint32_t)rlr_config_table_slots(global),
+    if (rlr_shm_open_shared(&shared, (uint32_t)rlr_config_table_slots(global),
                             server)
         != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    group = apr_palloc(pconf, sizeof(*group));
-    rlr_group_init(group, &global->store, &ledger,
+    store = apr_palloc(pconf, sizeof(*store));
+    rlr_store_init(store, &global->store, &shared,
                    rlr_summary_name_host(pconf));
-    rlr_group_use_store(group, ptemp);
-    group->rules = rlr_summary_write(server, pconf);
-    group->longest_sec = rlr_vhost_longest_sec(server);
-    rlr_vhost_set_store(server, group);
-    rlr_worker_leave_at_end(group, server, pconf);
+    rlr_store_use_store(store, ptemp);
+    store->rules = rlr_summary_write(server, pconf);
+    store->longest_sec = rlr_vhost_longest_sec(server);
+    rlr_vhost_set_store(server, store);
+    rlr_worker_leave_at_end(store, server, pconf);
     return OK;
 }
 
@@ -234,11 +234,11 @@ static void start_child(apr_pool_t *pchild, server_rec *server)
     const rlr_vhost_t *vhost = rlr_vhost_find(server, NULL);
 
     if (vhost != NULL && vhost->store != NULL) {
-        rlr_group_t *group = apr_palloc(pchild, sizeof(*group));
+        rlr_store_t *store = apr_palloc(pchild, sizeof(*store));
 
-        *group = *vhost->store;
-        rlr_worker_start(group, server, pchild);
-        rlr_vhost_set_store(server, group);
+        *store = *vhost->store;
+        rlr_worker_start(store, server, pchild);
+        rlr_vhost_set_store(server, store);
     }
 }
 

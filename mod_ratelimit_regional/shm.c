@@ -16,7 +16,7 @@
 /* The number is the layout of mapping_t: another release of the module, loaded
  * by the same parent at a restart, must not misread it. */
 #define MAPPING_KEY "mod_ratelimit_regional:mapping:1"
-#define LEDGER_KEY  "mod_ratelimit_regional:ledger-mapping:1"
+#define STORE_KEY   "mod_ratelimit_regional:store-mapping:1"
 
 /* Rows for rules that are added at later restarts. */
 #define SPARE_RULES 64
@@ -133,22 +133,22 @@ static apr_status_t attach_new(rlr_table_t *table, const mapping_t *mapping,
     return APR_SUCCESS;
 }
 
-/* The ledger from before the restart, if there is one. */
-static bool find_ledger(rlr_ledger_t *ledger, server_rec *server)
+/* The memory from before the restart, if there is one. */
+static bool find_shared(rlr_shared_t *shared, server_rec *server)
 {
-    const mapping_t *mapping = find_mapping(LEDGER_KEY, server->process->pool);
+    const mapping_t *mapping = find_mapping(STORE_KEY, server->process->pool);
 
     return mapping != NULL
-        && rlr_ledger_attach(ledger, mapping->memory, mapping->size);
+        && rlr_shared_attach(shared, mapping->memory, mapping->size);
 }
 
 /* The share of the store was counted in the table that this one replaces. */
 static void change_table(server_rec *server)
 {
-    rlr_ledger_t ledger;
+    rlr_shared_t shared;
 
-    if (find_ledger(&ledger, server)) {
-        rlr_ledger_change_table(&ledger);
+    if (find_shared(&shared, server)) {
+        rlr_shared_change_table(&shared);
     }
 }
 
@@ -278,37 +278,37 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
     return rv;
 }
 
-/* ---- The ledger ---- */
+/* ---- The memory of a store ---- */
 
-static apr_status_t create_ledger(rlr_ledger_t *ledger, mapping_t *mapping,
+static apr_status_t create_shared(rlr_shared_t *shared, mapping_t *mapping,
                                   uint32_t leases)
 {
-    unsigned char id[RLR_STORE_ID_BYTES];
-    unsigned char secret[RLR_LEDGER_SECRET_BYTES];
+    unsigned char id[RLR_MESSAGE_ID_BYTES];
+    unsigned char secret[RLR_SHARED_SECRET_BYTES];
     apr_status_t rv = apr_generate_random_bytes(id, sizeof(id));
 
     if (rv == APR_SUCCESS) {
         rv = apr_generate_random_bytes(secret, sizeof(secret));
     }
     if (rv == APR_SUCCESS) {
-        rv = map_memory(mapping, leases, rlr_ledger_size(leases));
+        rv = map_memory(mapping, leases, rlr_shared_size(leases));
     }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    return rlr_ledger_create(ledger, mapping->memory, leases, id, secret)
+    return rlr_shared_create(shared, mapping->memory, leases, id, secret)
         ? APR_SUCCESS
         : APR_ENOTIMPL;
 }
 
-/* Attaches the ledger from before the restart; APR_ENOTIMPL: it is of another
+/* Attaches the memory from before the restart; APR_ENOTIMPL: it is of another
  * release. Its leases cannot move while children from before the restart use
  * them. */
-static apr_status_t reopen_ledger(rlr_ledger_t *ledger,
+static apr_status_t reopen_shared(rlr_shared_t *shared,
                                   const mapping_t *mapping,
                                   uint32_t table_slots, server_rec *server)
 {
-    if (!rlr_ledger_attach(ledger, mapping->memory, mapping->size)) {
+    if (!rlr_shared_attach(shared, mapping->memory, mapping->size)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      RLR_LOGNO(0128) "RateLimitStore: the leases of another "
                                      "release are not used: to the store this "
@@ -327,21 +327,21 @@ static apr_status_t reopen_ledger(rlr_ledger_t *ledger,
     return APR_SUCCESS;
 }
 
-apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
+apr_status_t rlr_shm_open_shared(rlr_shared_t *shared, uint32_t table_slots,
                                  server_rec *server)
 {
     apr_pool_t *process_pool = server->process->pool;
-    mapping_t *mapping = find_mapping(LEDGER_KEY, process_pool);
+    mapping_t *mapping = find_mapping(STORE_KEY, process_pool);
     apr_status_t rv;
 
     if (mapping == NULL) {
         mapping = apr_pcalloc(process_pool, sizeof(*mapping));
     }
-    else if (reopen_ledger(ledger, mapping, table_slots, server)
+    else if (reopen_shared(shared, mapping, table_slots, server)
              == APR_SUCCESS) {
         return APR_SUCCESS;
     }
-    rv = create_ledger(ledger, mapping, table_slots);
+    rv = create_shared(shared, mapping, table_slots);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
                      RLR_LOGNO(0118) "RateLimitStore: no shared memory for "
@@ -349,6 +349,6 @@ apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
                      table_slots);
         return rv;
     }
-    apr_pool_userdata_set(mapping, LEDGER_KEY, NULL, process_pool);
+    apr_pool_userdata_set(mapping, STORE_KEY, NULL, process_pool);
     return APR_SUCCESS;
 }

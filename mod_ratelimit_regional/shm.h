@@ -8,7 +8,7 @@
 #include <httpd.h>
 
 #include "counter/table.h"
-#include "group/ledger.h"
+#include "protocol/shared.h"
 
 /*
  * Attaches the segment for this configuration; *table is in pool. Creates the
@@ -22,10 +22,10 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
                           const apr_array_header_t *names, uint32_t table_slots,
                           server_rec *server, apr_pool_t *pool);
 
-/* Attaches the ledger of the store, from before the restart if there is one;
+/* Attaches the memory of a store, from before the restart if there is one;
  * table_slots is the number of leases at its first start. Call it in the
  * parent, like rlr_shm_open(). */
-apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
+apr_status_t rlr_shm_open_shared(rlr_shared_t *shared, uint32_t table_slots,
                                  server_rec *server);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "../rules/digest.h"
 #include "../rules/rule.h"
-#include "../store/group.h"
+#include "../store/store.h"
 
 #define RLR_DEFAULT_TABLE_SLOTS      65536
 #define RLR_DEFAULT_IPV6_PREFIX      64
@@ -60,7 +60,7 @@ typedef struct rlr_global_t {
     /* RateLimitStore...; address.count 0: no store. The last of these
      * directives, or NULL. */
     const char *store_directive;
-    rlr_group_config_t store;
+    rlr_store_config_t store;
 } rlr_global_t;
 
 typedef struct rlr_config_t {

@@ -277,28 +277,28 @@ const command_rec rlr_directives[] = {
     AP_INIT_TAKE1("RateLimitNewIdentities", set_new_identities, NULL, RSRC_CONF,
                   "COUNT/INTERVAL: new keys that one address may send "
                   "(default: Off)"),
-    AP_INIT_TAKE1("RateLimitStore", rlr_directive_store, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("RateLimitStore", rlr_directives_store, NULL, RSRC_CONF,
                   "redis://HOST:PORT/DB: shares limits with other hosts "
                   "(default: none)"),
-    AP_INIT_TAKE1("RateLimitStoreHosts", rlr_directive_store_hosts, NULL,
+    AP_INIT_TAKE1("RateLimitStoreHosts", rlr_directives_store_hosts, NULL,
                   RSRC_CONF, "hosts that share the store (default: none)"),
-    AP_INIT_TAKE1("RateLimitStoreTimeout", rlr_directive_store_timeout, NULL,
+    AP_INIT_TAKE1("RateLimitStoreTimeout", rlr_directives_store_timeout, NULL,
                   RSRC_CONF,
                   "the longest wait of a request for the store "
                   "(default: 5ms)"),
-    AP_INIT_TAKE1("RateLimitStoreFailure", rlr_directive_store_failure, NULL,
+    AP_INIT_TAKE1("RateLimitStoreFailure", rlr_directives_store_failure, NULL,
                   RSRC_CONF,
                   "local, closed or open: decisions without the store "
                   "(default: local)"),
-    AP_INIT_TAKE1("RateLimitStoreShareTime", rlr_directive_store_share_time,
+    AP_INIT_TAKE1("RateLimitStoreShareTime", rlr_directives_store_share_time,
                   NULL, RSRC_CONF,
                   "how long a host without the store admits its share "
                   "(default: 1h)"),
     AP_INIT_TAKE1("RateLimitStorePasswordFile",
-                  rlr_directive_store_password_file, NULL, RSRC_CONF,
+                  rlr_directives_store_password_file, NULL, RSRC_CONF,
                   "file with the password of the store (default: none)"),
     AP_INIT_TAKE_ARGV(
-        "RateLimitStoreTLS", rlr_directive_store_tls, NULL, RSRC_CONF,
+        "RateLimitStoreTLS", rlr_directives_store_tls, NULL, RSRC_CONF,
         "ca=FILE, certificate=FILE, key=FILE, name=NAME for a store with TLS "
         "(default: the system's authorities)"),
     AP_INIT_TAKE1("RateLimitRegion", set_region, NULL, RSRC_CONF,

@@ -30,7 +30,7 @@ static const time_range_t share_times = {1000, 86400000,
                                          "a time from 1s to 1d" UNIT};
 
 /* The settings; NULL inside of <VirtualHost>. */
-static rlr_group_config_t *find_settings(const char **problem, cmd_parms *cmd)
+static rlr_store_config_t *find_settings(const char **problem, cmd_parms *cmd)
 {
     rlr_global_t *global = rlr_config_get(cmd->server)->global;
 
@@ -56,11 +56,11 @@ static const char *read_time(uint32_t *ms, const cmd_parms *cmd,
     return NULL;
 }
 
-const char *rlr_directive_store_hosts(cmd_parms *cmd, void *dir,
-                                      const char *arg)
+const char *rlr_directives_store_hosts(cmd_parms *cmd, void *dir,
+                                       const char *arg)
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
     int hosts = 0;
 
     if (settings == NULL) {
@@ -71,23 +71,23 @@ const char *rlr_directive_store_hosts(cmd_parms *cmd, void *dir,
     return problem;
 }
 
-const char *rlr_directive_store_timeout(cmd_parms *cmd, void *dir,
-                                        const char *arg)
+const char *rlr_directives_store_timeout(cmd_parms *cmd, void *dir,
+                                         const char *arg)
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
 
     return settings == NULL
         ? problem
         : read_time(&settings->timeout_ms, cmd, arg, &timeouts);
 }
 
-const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
-                                        const char *arg)
+const char *rlr_directives_store_failure(cmd_parms *cmd, void *dir,
+                                         const char *arg)
 {
     static const char *const words[] = {"local", "closed", "open"};
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
 
     if (settings == NULL) {
         return problem;
@@ -101,11 +101,11 @@ const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
     return rlr_directive_expect(cmd, "local, closed or open", arg);
 }
 
-const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
-                                           const char *arg)
+const char *rlr_directives_store_share_time(cmd_parms *cmd, void *dir,
+                                            const char *arg)
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
 
     return settings == NULL
         ? problem
@@ -172,11 +172,11 @@ static const char *read_credentials(rlr_connection_config_t *config,
     return password[0] != '\0' ? NULL : "the line is empty";
 }
 
-const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
-                                              const char *arg)
+const char *rlr_directives_store_password_file(cmd_parms *cmd, void *dir,
+                                               const char *arg)
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
     const char *path = ap_server_root_relative(cmd->pool, arg);
 
     if (settings == NULL) {
@@ -221,7 +221,7 @@ static const char **find_option(rlr_tls_files_t *files, const char *option,
     return NULL;
 }
 
-static const char *make_tls(cmd_parms *cmd, rlr_group_config_t *settings,
+static const char *make_tls(cmd_parms *cmd, rlr_store_config_t *settings,
                             const rlr_tls_files_t *files)
 {
     const char *problem;
@@ -232,10 +232,10 @@ static const char *make_tls(cmd_parms *cmd, rlr_group_config_t *settings,
         : apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
 }
 
-const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg)
+const char *rlr_directives_store(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
 
     if (settings == NULL) {
         return problem;
@@ -255,11 +255,11 @@ const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
-                                    char *const argv[])
+const char *rlr_directives_store_tls(cmd_parms *cmd, void *dir, int argc,
+                                     char *const argv[])
 {
     const char *problem;
-    rlr_group_config_t *settings = find_settings(&problem, cmd);
+    rlr_store_config_t *settings = find_settings(&problem, cmd);
     rlr_tls_files_t files = {0};
 
     if (settings == NULL) {

@@ -7,18 +7,18 @@
 #include <http_config.h>
 
 /* Each returns NULL, or the error for httpd. */
-const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg);
-const char *rlr_directive_store_hosts(cmd_parms *cmd, void *dir,
-                                      const char *arg);
-const char *rlr_directive_store_timeout(cmd_parms *cmd, void *dir,
-                                        const char *arg);
-const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
-                                        const char *arg);
-const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
-                                           const char *arg);
-const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
-                                              const char *arg);
-const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
-                                    char *const argv[]);
+const char *rlr_directives_store(cmd_parms *cmd, void *dir, const char *arg);
+const char *rlr_directives_store_hosts(cmd_parms *cmd, void *dir,
+                                       const char *arg);
+const char *rlr_directives_store_timeout(cmd_parms *cmd, void *dir,
+                                         const char *arg);
+const char *rlr_directives_store_failure(cmd_parms *cmd, void *dir,
+                                         const char *arg);
+const char *rlr_directives_store_share_time(cmd_parms *cmd, void *dir,
+                                            const char *arg);
+const char *rlr_directives_store_password_file(cmd_parms *cmd, void *dir,
+                                               const char *arg);
+const char *rlr_directives_store_tls(cmd_parms *cmd, void *dir, int argc,
+                                     char *const argv[]);
 
 #endif

@@ -48,7 +48,7 @@ static int print_others(const char *where, const char *text,
     return count;
 }
 
-static void print_host(const rlr_store_rules_t *host, const char *rules,
+static void print_host(const rlr_message_rules_t *host, const char *rules,
                        const char *name, apr_pool_t *pool)
 {
     printf("  %s, %lu s ago: ", host->name,
@@ -69,12 +69,12 @@ static void print_host(const rlr_store_rules_t *host, const char *rules,
 
 void rlr_dump_store(server_rec *main_server, apr_pool_t *pool)
 {
-    const rlr_group_config_t *store = &rlr_config_get(main_server)
+    const rlr_store_config_t *store = &rlr_config_get(main_server)
                                            ->global->store;
     const char *rules = rlr_summary_write(main_server, pool);
     const char *name = rlr_summary_name_host(pool);
-    rlr_store_connection_t *connection;
-    rlr_store_rules_t *host;
+    rlr_connection_t *connection;
+    rlr_message_rules_t *host;
     const char *error;
     uint32_t known = 0;
 

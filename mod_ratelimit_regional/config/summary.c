@@ -197,8 +197,8 @@ const char *rlr_summary_write(server_rec *main_server, apr_pool_t *pool)
     add_global(lines, global, pool);
     add_servers(lines, main_server, pool);
     text = apr_array_pstrcat(pool, lines, '\n');
-    if (strlen(text) >= RLR_STORE_RULES_BYTES) {
-        text[RLR_STORE_RULES_BYTES - 1] = '\0';
+    if (strlen(text) >= RLR_MESSAGE_RULES_BYTES) {
+        text[RLR_MESSAGE_RULES_BYTES - 1] = '\0';
     }
     return text;
 }
@@ -221,7 +221,7 @@ static const apr_sockaddr_t *find_address(void)
 
 const char *rlr_summary_name_host(apr_pool_t *pool)
 {
-    char name[RLR_STORE_NAME_BYTES] = "";
+    char name[RLR_MESSAGE_NAME_BYTES] = "";
     const apr_sockaddr_t *address = find_address();
 
     if (gethostname(name, sizeof(name) - 1) != 0) {

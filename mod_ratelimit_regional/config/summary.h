@@ -7,7 +7,7 @@
 #include <httpd.h>
 
 /* Returns the text, in pool: a line for each rule, override, and kind of
- * server; less than RLR_STORE_RULES_BYTES. */
+ * server; less than RLR_MESSAGE_RULES_BYTES. */
 const char *rlr_summary_write(server_rec *main_server, apr_pool_t *pool);
 
 /* Returns the host's name for other hosts and operators, in pool: that of the

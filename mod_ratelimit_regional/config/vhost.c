@@ -449,7 +449,7 @@ uint32_t rlr_vhost_longest_sec(const server_rec *main_server)
     return longest_sec;
 }
 
-void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store)
+void rlr_vhost_set_store(server_rec *main_server, const rlr_store_t *store)
 {
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {
@@ -458,7 +458,7 @@ void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store)
         if (vhost != NULL) {
             vhost->store = store;
             vhost->store_stats = rlr_stats_find(
-                rlr_ledger_stats(&store->ledger), vhost->region);
+                rlr_shared_stats(&store->shared), vhost->region);
         }
     }
 }

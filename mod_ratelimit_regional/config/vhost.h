@@ -15,7 +15,7 @@
 #include "../rules/lookup.h"
 #include "../rules/quota.h"
 #include "../rules/rule.h"
-#include "../store/group.h"
+#include "../store/store.h"
 
 /* A rule as a virtual host applies it. */
 typedef struct rlr_vhost_rule_t {
@@ -64,7 +64,7 @@ typedef struct rlr_vhost_t {
     const apr_array_header_t *exempt_keys;     /* of rlr_digest_t */
     const rlr_table_t *table;
     /* The store, or NULL. */
-    const rlr_group_t *store;
+    const rlr_store_t *store;
     rlr_stats_region_t *store_stats; /* of the region */
     /* The row of the keys that the store may be asked for. */
     uint32_t store_row;
@@ -96,7 +96,7 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
 uint32_t rlr_vhost_longest_sec(const server_rec *main_server);
 
 /* Sets the store of all virtual hosts. */
-void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store);
+void rlr_vhost_set_store(server_rec *main_server, const rlr_store_t *store);
 
 /* Returns the virtual host's rules in order, vhost->rules->nelts of them, in
  * pool. */

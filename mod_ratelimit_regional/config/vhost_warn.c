@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "../group/period.h"
+#include "../protocol/period.h"
 #include "../private.h"
 #include "config.h"
 #include "vhost.h"
@@ -68,7 +68,7 @@ static apr_array_header_t *find_covers(const rlr_vhost_t *vhost,
 /* Warns of the limits of which a host admits nothing while the store is away;
  * each once. */
 static void warn_of_shares(const rlr_vhost_t *vhost,
-                           const rlr_group_config_t *store, server_rec *server,
+                           const rlr_store_config_t *store, server_rec *server,
                            apr_hash_t *seen, apr_pool_t *pool)
 {
     /* Bounded: a name per rule of the configuration, at start. */
@@ -157,7 +157,7 @@ static void warn_of_unlimited_servers(server_rec *main_server, apr_pool_t *pool)
 void rlr_vhost_warn(server_rec *main_server, apr_pool_t *pool)
 {
     apr_hash_t *seen = apr_hash_make(pool);
-    const rlr_group_config_t *store = &rlr_config_get(main_server)
+    const rlr_store_config_t *store = &rlr_config_get(main_server)
                                            ->global->store;
 
     if (rlr_config_get(main_server)->global->rules->nelts == 0) {

@@ -110,18 +110,18 @@ static bool carry_overflow(const rlr_table_t *table, const rlr_table_t *old,
 {
     bool carried = true;
 
-    for (uint32_t i = 0; carried && i < RLR_GROUPS; i++) {
+    for (uint32_t i = 0; carried && i < RLR_OVERFLOW_WINDOWS; i++) {
         rlr_window_t *window = &rlr_layout_overflow_slot(old, old_row, i)
                                     ->window;
         rlr_table_key_t key = {.tag = (uint64_t)i << 60, .row = row};
         rlr_window_copy_t copy;
 
-        if (!rlr_lock_group(old, i)) {
+        if (!rlr_lock_overflow(old, i)) {
             return false;
         }
         rlr_window_repair(window);
         rlr_window_copy(&copy, window, 0, clock);
-        rlr_unlock_group(old, i);
+        rlr_unlock_overflow(old, i);
         carried = copy.count == 0
             || rlr_slot_widen_overflow(table, &key, rlr_window_limit(window),
                                        &copy, clock);

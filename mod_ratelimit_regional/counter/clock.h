@@ -27,4 +27,13 @@ typedef struct rlr_clock_t {
 /* CLOCK_MONOTONIC, which does not jump. */
 extern const rlr_clock_t rlr_clock_monotonic;
 
+/* Returns its present time. */
+static inline rlr_time_t rlr_clock_now(void)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return now;
+}
+
 #endif

@@ -49,7 +49,7 @@
 
 #define RLR_SET_LOCKS 256U
 /* The locks of sets, those of overflow windows, and that of the repair. */
-#define RLR_LOCKS (RLR_SET_LOCKS + RLR_GROUPS + 1)
+#define RLR_LOCKS (RLR_SET_LOCKS + RLR_OVERFLOW_WINDOWS + 1)
 /* Counter lines per row. */
 #define RLR_STRIPES 16U
 /* The owner of overflow windows, and of slots without a key. */
@@ -124,9 +124,10 @@ static inline rlr_slot_t *rlr_layout_slot(const rlr_table_t *table,
 }
 
 static inline rlr_slot_t *rlr_layout_overflow_slot(const rlr_table_t *table,
-                                                   uint32_t row, uint32_t group)
+                                                   uint32_t row,
+                                                   uint32_t overflow)
 {
-    return &table->overflow[(size_t)row * RLR_GROUPS + group];
+    return &table->overflow[(size_t)row * RLR_OVERFLOW_WINDOWS + overflow];
 }
 
 /* The value of logged_ms with which the next refusal is the first. */

@@ -20,7 +20,7 @@ static bool is_held(const rlr_table_t *table, uint32_t index, int rv)
     if (rv == EOWNERDEAD) {
         /* First: if this process dies before the next line, the next owner
          * repeats it. */
-        rlr_repair_request(table);
+        rlr_repair_state_request(table);
         rv = pthread_mutex_consistent(&table->locks[index].mutex);
     }
     return rv == 0;
@@ -58,14 +58,14 @@ void rlr_unlock_set(const rlr_table_t *table, uint32_t set)
     unlock(table, set % RLR_SET_LOCKS);
 }
 
-bool rlr_lock_group(const rlr_table_t *table, uint32_t group)
+bool rlr_lock_overflow(const rlr_table_t *table, uint32_t overflow)
 {
-    return lock(table, RLR_SET_LOCKS + group);
+    return lock(table, RLR_SET_LOCKS + overflow);
 }
 
-void rlr_unlock_group(const rlr_table_t *table, uint32_t group)
+void rlr_unlock_overflow(const rlr_table_t *table, uint32_t overflow)
 {
-    unlock(table, RLR_SET_LOCKS + group);
+    unlock(table, RLR_SET_LOCKS + overflow);
 }
 
 bool rlr_lock_try_repair(const rlr_table_t *table)

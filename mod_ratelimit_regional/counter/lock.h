@@ -30,10 +30,10 @@ bool rlr_lock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
 void rlr_unlock_keys(const rlr_table_t *table, const rlr_table_key_t *key,
                      const rlr_table_key_t *other);
 
-/* Takes the lock for rebuilding the overflow windows of a group, after the
+/* Takes the lock for rebuilding the overflow windows of an index, after the
  * locks of sets. */
-bool rlr_lock_group(const rlr_table_t *table, uint32_t group);
-void rlr_unlock_group(const rlr_table_t *table, uint32_t group);
+bool rlr_lock_overflow(const rlr_table_t *table, uint32_t overflow);
+void rlr_unlock_overflow(const rlr_table_t *table, uint32_t overflow);
 
 /* Takes the lock of the repair; false if another thread holds it. */
 bool rlr_lock_try_repair(const rlr_table_t *table);

@@ -16,17 +16,17 @@ typedef struct shared_counter_t {
 static bool copy_window(rlr_window_copy_t *copy, const rlr_call_t *call,
                         rlr_window_t *window, uint32_t interval_sec)
 {
-    uint32_t group = rlr_table_key_group(&call->shared);
+    uint32_t overflow = rlr_table_key_overflow(&call->shared);
 
     if (rlr_window_copy(copy, window, interval_sec, call->clock)) {
         return true;
     }
-    if (!rlr_lock_group(call->table, group)) {
+    if (!rlr_lock_overflow(call->table, overflow)) {
         return false;
     }
     rlr_window_repair(window);
     rlr_window_copy(copy, window, interval_sec, call->clock);
-    rlr_unlock_group(call->table, group);
+    rlr_unlock_overflow(call->table, overflow);
     return true;
 }
 
@@ -49,7 +49,7 @@ static bool copy_counter_locked(rlr_window_copy_t *copy, uint32_t *interval_sec,
 {
     rlr_window_t *window = &rlr_layout_overflow_slot(
                                 call->table, call->key.row,
-                                rlr_table_key_group(&call->shared))
+                                rlr_table_key_overflow(&call->shared))
                                 ->window;
     uint32_t built_sec;
 
@@ -122,7 +122,7 @@ static bool find_counter_locked(const rlr_call_t *call,
     }
     if (counter->slot == NULL) {
         counter->slot = rlr_layout_overflow_slot(
-            call->table, call->key.row, rlr_table_key_group(&call->shared));
+            call->table, call->key.row, rlr_table_key_overflow(&call->shared));
         counter->owner = RLR_OVERFLOW_OWNER;
     }
     return true;

@@ -104,7 +104,7 @@ static void repair_some_locked(const rlr_table_t *table)
     rlr_segment_t *segment = table->segment;
     uint32_t units = 0;
 
-    while (units < RLR_REPAIR_WORK && rlr_repair_is_pending(table)) {
+    while (units < RLR_REPAIR_WORK && rlr_repair_state_is_pending(table)) {
         uint32_t phase = atomic_load_explicit(&segment->repair,
                                               memory_order_relaxed);
 

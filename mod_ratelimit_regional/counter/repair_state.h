@@ -17,7 +17,7 @@ typedef enum rlr_repair_phase_t {
 } rlr_repair_phase_t;
 
 /* Whether a repair of the shares is due or unfinished. */
-static inline bool rlr_repair_is_pending(const rlr_table_t *table)
+static inline bool rlr_repair_state_is_pending(const rlr_table_t *table)
 {
     return atomic_load_explicit(&table->segment->repair, memory_order_relaxed)
         != RLR_REPAIR_NONE;
@@ -25,7 +25,7 @@ static inline bool rlr_repair_is_pending(const rlr_table_t *table)
 
 /* Starts or restarts a repair. Relaxed: other threads may see it late, because
  * counts that need it are too high, never too low. */
-static inline void rlr_repair_request(const rlr_table_t *table)
+static inline void rlr_repair_state_request(const rlr_table_t *table)
 {
     atomic_store_explicit(&table->segment->repair, RLR_REPAIR_DUE,
                           memory_order_relaxed);

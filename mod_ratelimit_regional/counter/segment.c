@@ -30,7 +30,8 @@ static layout_t lay_out(uint64_t sets, uint64_t rows)
     layout.counters = layout.rows + (rows * sizeof(rlr_row_t) + 63) / 64 * 64;
     layout.overflow = layout.counters
         + rows * RLR_STRIPES * sizeof(rlr_counter_t);
-    layout.shares = layout.overflow + rows * RLR_GROUPS * sizeof(rlr_slot_t);
+    layout.shares = layout.overflow
+        + rows * RLR_OVERFLOW_WINDOWS * sizeof(rlr_slot_t);
     layout.tags = layout.shares
         + (sets * RLR_WAYS * sizeof(uint64_t) + 63) / 64 * 64;
     layout.slots = layout.tags + sets * sizeof(rlr_tags_t);

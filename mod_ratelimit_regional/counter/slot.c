@@ -300,14 +300,14 @@ bool rlr_slot_widen_overflow(const rlr_table_t *table,
                              const rlr_window_copy_t *copy,
                              const rlr_clock_t *clock)
 {
-    uint32_t group = rlr_table_key_group(key);
+    uint32_t overflow = rlr_table_key_overflow(key);
 
-    if (!rlr_lock_group(table, group)) {
+    if (!rlr_lock_overflow(table, overflow)) {
         return false;
     }
-    rlr_slot_widen_locked(rlr_layout_overflow_slot(table, key->row, group),
+    rlr_slot_widen_locked(rlr_layout_overflow_slot(table, key->row, overflow),
                           RLR_OVERFLOW_OWNER, key->row, limit, copy, clock);
-    rlr_unlock_group(table, group);
+    rlr_unlock_overflow(table, overflow);
     return true;
 }
 

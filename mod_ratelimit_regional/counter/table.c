@@ -101,7 +101,7 @@ static bool claim_locked(const rlr_call_t *call, bool with_shared,
     const rlr_table_t *table = call->table;
     rlr_limit_t limit = call->request->limit;
     uint32_t interval_sec = limit.interval_sec;
-    rlr_window_copy_t copy = {.count = 0, .group = 1};
+    rlr_window_copy_t copy = {.count = 0, .per_mark = 1};
     rlr_time_t now;
 
     if (with_shared && !rlr_overflow_copy_locked(&copy, &interval_sec, call)) {
@@ -176,7 +176,7 @@ static rlr_slot_t *decide_with_locks(rlr_call_t *call,
     rlr_slot_t *slot;
     step_t step;
 
-    if (rlr_repair_is_pending(table)) {
+    if (rlr_repair_state_is_pending(table)) {
         rlr_repair_step(table);
     }
     do {

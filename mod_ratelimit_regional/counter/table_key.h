@@ -8,7 +8,7 @@
 #include "table.h"
 
 /* Overflow windows per row, and their locks. */
-#define RLR_GROUPS 16U
+#define RLR_OVERFLOW_WINDOWS 16U
 
 typedef struct rlr_table_key_t {
     uint64_t tag;
@@ -42,9 +42,9 @@ static inline void rlr_table_key_fill(rlr_table_key_t *key,
     rlr_table_key_set_sets(key, table);
 }
 
-static inline uint32_t rlr_table_key_group(const rlr_table_key_t *key)
+static inline uint32_t rlr_table_key_overflow(const rlr_table_key_t *key)
 {
-    return (uint32_t)(key->tag >> 60) % RLR_GROUPS;
+    return (uint32_t)(key->tag >> 60) % RLR_OVERFLOW_WINDOWS;
 }
 
 #endif

@@ -117,7 +117,7 @@ static const char *validate_shares(const rlr_table_t *table)
             return "an address with more than its share";
         }
     }
-    return counted < held && !rlr_repair_is_pending(table)
+    return counted < held && !rlr_repair_state_is_pending(table)
         ? "more slots than counted"
         : NULL;
 }
@@ -125,7 +125,7 @@ static const char *validate_shares(const rlr_table_t *table)
 const char *rlr_walk_validate(const rlr_table_t *table,
                               const rlr_clock_t *clock)
 {
-    size_t overflow = (size_t)table->rows * RLR_GROUPS;
+    size_t overflow = (size_t)table->rows * RLR_OVERFLOW_WINDOWS;
     const char *problem;
 
     if (table->segment->header.sets != table->sets

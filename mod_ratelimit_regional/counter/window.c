@@ -32,13 +32,6 @@
 
 #include "window_state.h"
 
-bool rlr_limit_is_valid(rlr_limit_t limit)
-{
-    return limit.count >= 1 && limit.count <= RLR_LIMIT_COUNT_MAX
-        && limit.interval_sec >= 1
-        && limit.interval_sec <= RLR_LIMIT_INTERVAL_SEC_MAX;
-}
-
 rlr_limit_t rlr_window_limit(const rlr_window_t *window)
 {
     return rlr_window_unpack_limit(
@@ -94,8 +87,8 @@ static void decide(rlr_window_decision_t *decision, const rlr_window_t *window,
                    const rlr_window_view_t *view, rlr_limit_t limit,
                    uint32_t cap, const rlr_time_t *now)
 {
-    uint32_t group = rlr_window_group(limit.count);
-    uint32_t held = rlr_window_held(view, group);
+    uint32_t per_mark = rlr_window_per_mark(limit.count);
+    uint32_t held = rlr_window_held(view, per_mark);
     uint32_t marks = view->length > 0 ? 1 : 0;
 
     decision->admitted = held < cap;
@@ -104,7 +97,7 @@ static void decide(rlr_window_decision_t *decision, const rlr_window_t *window,
         decision->remaining = cap - held;
     }
     else if (view->length > 0) {
-        marks = (held - cap) / group + 1;
+        marks = (held - cap) / per_mark + 1;
         marks = marks < view->length ? marks : view->length;
     }
     decision->reset_ms = wait_for_marks(window, view, marks,
@@ -169,14 +162,14 @@ static bool take_snapshot(snapshot_t *snapshot, const rlr_window_t *window,
  * not belong to its state.
  */
 static bool take_mark(snapshot_t *snapshot, uint32_t *stamp,
-                      rlr_window_t *window, uint32_t group)
+                      rlr_window_t *window, uint32_t per_mark)
 {
     rlr_window_view_t *view = &snapshot->view;
     uint32_t now = (uint32_t)snapshot->now.ceil_ms;
     uint32_t seen = snapshot->next;
 
     *stamp = now;
-    if (view->length > 0 && view->open < group) {
+    if (view->length > 0 && view->open < per_mark) {
         seen = snapshot->newest;
         view->open++;
     }
@@ -219,7 +212,7 @@ rlr_window_result_t rlr_window_admit(rlr_window_t *window, uint64_t owner,
                                      const rlr_clock_t *clock,
                                      rlr_window_decision_t *decision)
 {
-    uint32_t group = rlr_window_group(limit.count);
+    uint32_t per_mark = rlr_window_per_mark(limit.count);
     uint32_t stamp;
     snapshot_t snapshot;
 
@@ -234,7 +227,7 @@ rlr_window_result_t rlr_window_admit(rlr_window_t *window, uint64_t owner,
             }
         }
         /* Release: a thread that sees this state sees the raised mark. */
-        else if (take_mark(&snapshot, &stamp, window, group)
+        else if (take_mark(&snapshot, &stamp, window, per_mark)
                  && atomic_compare_exchange_strong_explicit(
                      &window->state, &snapshot.state,
                      rlr_window_next(&snapshot.view, &snapshot.now),

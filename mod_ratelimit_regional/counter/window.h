@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A window: how many requests of one key were admitted in the last interval.
- * It is a sliding log. An entry of the log, a mark, stands for up to `group`
+ * It is a sliding log. An entry of the log, a mark, stands for up to `per_mark`
  * admissions, the count divided by 64 and rounded up, and holds the time of the
  * last of them. In every interval at most `count` requests are admitted; a
- * request is refused only if at least count - (group - 1) were admitted in the
- * last interval, so that limits up to 64 are exact. Nothing here allocates,
+ * request is refused only if at least count - (per_mark - 1) were admitted in
+ * the last interval, so that limits up to 64 are exact. Nothing here allocates,
  * blocks or includes httpd.
  *
  * A window lies in shared memory, 8-byte aligned, 304 bytes long:
@@ -26,21 +26,13 @@
 #include <stdint.h>
 
 #include "clock.h"
-
-#define RLR_LIMIT_COUNT_MAX        1000000U
-#define RLR_LIMIT_INTERVAL_SEC_MAX 86400U
+#include "limit.h"
 
 /* Marks that may be in use at once. */
 #define RLR_WINDOW_MARKS 64
 /* Entries of the ring of marks. More than marks in use, so that the oldest
  * mark is never overwritten; the last one is spare for rebuilding. */
 #define RLR_WINDOW_RING 70
-
-/* `count` requests in every interval of `interval_sec` seconds. */
-typedef struct rlr_limit_t {
-    uint32_t count;        /* 1 .. RLR_LIMIT_COUNT_MAX */
-    uint32_t interval_sec; /* 1 .. RLR_LIMIT_INTERVAL_SEC_MAX */
-} rlr_limit_t;
 
 typedef struct rlr_window_t {
     _Atomic uint64_t state;
@@ -69,14 +61,6 @@ typedef enum rlr_window_result_t {
      * rebuilt. The caller takes the window's lock and tries again. */
     RLR_WINDOW_CHANGED
 } rlr_window_result_t;
-
-/* Whether both numbers are in range. All functions need a valid limit. */
-bool rlr_limit_is_valid(rlr_limit_t limit);
-
-static inline bool rlr_limit_equal(rlr_limit_t a, rlr_limit_t b)
-{
-    return a.count == b.count && a.interval_sec == b.interval_sec;
-}
 
 /* Returns the limit that the window was built for; {0, 0} before the first
  * build. */

@@ -9,10 +9,10 @@
 
 /* Copies the marks of a view without expired marks. */
 static void copy_view(rlr_window_copy_t *copy, const rlr_window_t *window,
-                      const rlr_window_view_t *view, uint32_t group)
+                      const rlr_window_view_t *view, uint32_t per_mark)
 {
-    copy->count = rlr_window_held(view, group);
-    copy->group = group;
+    copy->count = rlr_window_held(view, per_mark);
+    copy->per_mark = per_mark;
     for (uint32_t i = 0; i < view->length; i++) {
         copy->marks[i] = rlr_window_mark(window, rlr_window_index(view, i));
     }
@@ -27,7 +27,7 @@ static bool copy_state(rlr_window_copy_t *copy, rlr_window_view_t *view,
 
     *view = rlr_window_unpack(state);
     copy->count = 0;
-    copy->group = 1;
+    copy->per_mark = 1;
     if (view->phase != RLR_PHASE_OPEN) {
         return false;
     }
@@ -37,7 +37,7 @@ static bool copy_state(rlr_window_copy_t *copy, rlr_window_view_t *view,
     }
     rlr_window_drop(view, window, interval_sec * 1000, now);
     if (view->length > 0) {
-        copy_view(copy, window, view, rlr_window_group(limit.count));
+        copy_view(copy, window, view, rlr_window_per_mark(limit.count));
     }
     return true;
 }
@@ -64,7 +64,7 @@ bool rlr_window_copy(rlr_window_copy_t *copy, const rlr_window_t *window,
 /* The mark of the admission with `younger` admissions after it. */
 static uint32_t mark_at(const rlr_window_copy_t *copy, uint32_t younger)
 {
-    return copy->marks[(copy->count - 1 - younger) / copy->group];
+    return copy->marks[(copy->count - 1 - younger) / copy->per_mark];
 }
 
 /* Each new mark gets the time of the last admission in it. A limit with fewer
@@ -73,7 +73,7 @@ static uint32_t mark_at(const rlr_window_copy_t *copy, uint32_t younger)
 void rlr_window_copy_fit(rlr_window_copy_t *copy,
                          const rlr_window_copy_t *other, rlr_limit_t limit)
 {
-    rlr_window_copy_t fitted = {0, rlr_window_group(limit.count), {0}};
+    rlr_window_copy_t fitted = {0, rlr_window_per_mark(limit.count), {0}};
     uint32_t count = copy->count;
 
     if (other != NULL && other->count > count) {
@@ -84,7 +84,7 @@ void rlr_window_copy_fit(rlr_window_copy_t *copy,
         uint32_t younger;
         bool has_mark = false;
 
-        end = (i + 1) * fitted.group;
+        end = (i + 1) * fitted.per_mark;
         end = end < fitted.count ? end : fitted.count;
         younger = fitted.count - end;
         if (younger < copy->count) {
@@ -148,7 +148,7 @@ void rlr_window_begin(rlr_window_t *window, const rlr_window_copy_t *copy,
 
     if (copy->count > 0) {
         atomic_store_explicit(&window->marks[RLR_WINDOW_RING - 1],
-                              copy->marks[(copy->count - 1) / copy->group],
+                              copy->marks[(copy->count - 1) / copy->per_mark],
                               memory_order_relaxed);
     }
     clock->read(&now, clock->baton);
@@ -167,9 +167,10 @@ static void open_window(rlr_window_t *window, const rlr_window_copy_t *copy)
 
     view.phase = RLR_PHASE_OPEN;
     view.head = 0;
-    view.length = (copy->count + copy->group - 1) / copy->group;
-    view.open = copy->count > 0 ? copy->count - (view.length - 1) * copy->group
-                                : 0;
+    view.length = (copy->count + copy->per_mark - 1) / copy->per_mark;
+    view.open = copy->count > 0
+        ? copy->count - (view.length - 1) * copy->per_mark
+        : 0;
     for (uint32_t i = 0; i < view.length; i++) {
         /* Release, as in take_mark() of window.c. */
         atomic_store_explicit(&window->marks[i], copy->marks[i],
@@ -199,7 +200,7 @@ static void copy_written(rlr_window_copy_t *copy, const rlr_window_t *window,
 
     copy->count = view->head << 21 | view->length << 14 | view->open;
     copy->count = copy->count < limit.count ? copy->count : limit.count;
-    copy->group = limit.count > 0 ? rlr_window_group(limit.count) : 1;
+    copy->per_mark = limit.count > 0 ? rlr_window_per_mark(limit.count) : 1;
     for (uint32_t i = 0; i < RLR_WINDOW_MARKS; i++) {
         copy->marks[i] = rlr_window_mark(window, RLR_WINDOW_RING - 1);
     }
@@ -228,7 +229,7 @@ const char *rlr_window_validate(const rlr_window_t *window,
     uint64_t state = atomic_load_explicit(&window->state, memory_order_acquire);
     rlr_window_view_t view = rlr_window_unpack(state);
     rlr_limit_t limit = rlr_window_limit(window);
-    uint32_t group = rlr_window_group(limit.count);
+    uint32_t per_mark = rlr_window_per_mark(limit.count);
     rlr_time_t now;
 
     if (view.phase != RLR_PHASE_OPEN) {
@@ -243,10 +244,10 @@ const char *rlr_window_validate(const rlr_window_t *window,
         return "marks without a limit";
     }
     if (view.head >= RLR_WINDOW_RING || view.length > RLR_WINDOW_MARKS
-        || view.open == 0 || view.open > group) {
+        || view.open == 0 || view.open > per_mark) {
         return "head, length or open out of range";
     }
-    if (rlr_window_held(&view, group) > limit.count) {
+    if (rlr_window_held(&view, per_mark) > limit.count) {
         return "more admissions than the limit";
     }
     clock->read(&now, clock->baton);

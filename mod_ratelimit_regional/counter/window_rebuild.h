@@ -9,8 +9,8 @@
 
 /* A copy of what a window counts, for rebuilding. */
 typedef struct rlr_window_copy_t {
-    uint32_t count; /* admissions counted */
-    uint32_t group; /* admissions of every mark but the last */
+    uint32_t count;    /* admissions counted */
+    uint32_t per_mark; /* admissions of every mark but the last */
     uint32_t marks[RLR_WINDOW_MARKS]; /* oldest first, milliseconds */
 } rlr_window_copy_t;
 

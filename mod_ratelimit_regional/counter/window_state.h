@@ -14,7 +14,7 @@
  *   era       time of the last change in units of 2^29 ms (6.2 days)
  *   head      ring index of the oldest mark
  *   length    marks in use
- *   open      admissions in the newest mark; all others hold a full group
+ *   open      admissions in the newest mark; all others hold per_mark
  */
 #ifndef RLR_WINDOW_STATE_H
 #define RLR_WINDOW_STATE_H
@@ -31,7 +31,7 @@
 _Static_assert(sizeof(rlr_window_t) == 24 + 4 * RLR_WINDOW_RING,
                "the layout in window.h");
 _Static_assert(RLR_LIMIT_COUNT_MAX / RLR_WINDOW_MARKS < (1 << 14),
-               "a group fits into open");
+               "a per_mark fits into open");
 _Static_assert(RLR_WINDOW_RING > RLR_WINDOW_MARKS + 1 && RLR_WINDOW_RING < 128,
                "a free entry, a spare one, and 7 bits for head");
 
@@ -96,16 +96,16 @@ static inline rlr_limit_t rlr_window_unpack_limit(uint64_t word)
 }
 
 /* Admissions of a full mark. */
-static inline uint32_t rlr_window_group(uint32_t count)
+static inline uint32_t rlr_window_per_mark(uint32_t count)
 {
     return (count + RLR_WINDOW_MARKS - 1) / RLR_WINDOW_MARKS;
 }
 
 /* Admissions that the view counts. */
 static inline uint32_t rlr_window_held(const rlr_window_view_t *view,
-                                       uint32_t group)
+                                       uint32_t per_mark)
 {
-    return view->length == 0 ? 0 : (view->length - 1) * group + view->open;
+    return view->length == 0 ? 0 : (view->length - 1) * per_mark + view->open;
 }
 
 /* Ring index of the mark at `offset` from the oldest. */

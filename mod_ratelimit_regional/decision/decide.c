@@ -13,7 +13,7 @@
 #include "decide_store.h"
 #include "new_keys.h"
 
-const char *rlr_outcome_word(rlr_outcome_t outcome)
+const char *rlr_decide_word(rlr_outcome_t outcome)
 {
     static const char *const words[] = {"none", "exempt", "admitted", "refused",
                                         "would-refuse"};
@@ -52,7 +52,7 @@ static const rlr_quota_t *find_quota(const rlr_vhost_rule_t *rule,
         return &rule->quota;
     }
     override = apr_hash_get(rule->overrides,
-                            rlr_credential_digest(&subject->credentials[key]),
+                            rlr_subject_digest(&subject->credentials[key]),
                             RLR_DIGEST_BYTES);
     return override != NULL ? override : &rule->quota;
 }
@@ -83,7 +83,7 @@ static bool has_exempt_key(const rlr_vhost_t *vhost, rlr_subject_t *subject)
     for (int i = 0; i < vhost->exempt_keys->nelts; i++) {
         if (rlr_digest_equal(
                 &APR_ARRAY_IDX(vhost->exempt_keys, i, rlr_digest_t),
-                rlr_credential_digest(api_key))) {
+                rlr_subject_digest(api_key))) {
             return true;
         }
     }
@@ -153,7 +153,7 @@ static const rlr_vhost_rule_t *find_rule_of_known_key(
 /* How a request is decided: charged, or not (a peek). */
 typedef struct decider_t {
     rlr_table_decide_t *by_table;
-    rlr_store_decide_t *by_store;
+    rlr_decide_store_t *by_store;
 } decider_t;
 
 static const decider_t admit = {rlr_table_admit, rlr_decide_store_admit};

@@ -48,6 +48,6 @@ int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
                      rlr_key_t key, const char *rule);
 
 /* Returns none, exempt, admitted, refused or would-refuse. */
-const char *rlr_outcome_word(rlr_outcome_t outcome);
+const char *rlr_decide_word(rlr_outcome_t outcome);
 
 #endif

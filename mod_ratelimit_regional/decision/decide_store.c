@@ -7,10 +7,10 @@
 #include "../counter/siphash.h"
 #include "subject.h"
 
-_Static_assert(RLR_IDENTITY_MAX <= RLR_GROUP_IDENTITY_MAX,
+_Static_assert(RLR_IDENTITY_MAX <= RLR_STORE_IDENTITY_MAX,
                "an identity fits into the text of a key");
 /* REGION/RULE/KEY. */
-_Static_assert(2 * RLR_NAME_MAX + 32 <= RLR_GROUP_ROW_MAX,
+_Static_assert(2 * RLR_NAME_MAX + 32 <= RLR_STORE_ROW_MAX,
                "a row's name fits into the text of a key");
 
 static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
@@ -25,11 +25,11 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
 {
-    const rlr_group_t *group = vhost->store;
+    const rlr_store_t *store = vhost->store;
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
-    local.limit = rlr_group_begin_share(group, key, request->limit, &wait_ms);
+    local.limit = rlr_store_begin_share(store, key, request->limit, &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
         rlr_table_count(vhost->table, request, decision);
@@ -37,7 +37,7 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     }
     local.needs_slot = true;
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
-    rlr_group_end_share(group, key);
+    rlr_store_end_share(store, key);
 }
 
 /* The slot of a key that the store is asked for. */
@@ -49,7 +49,7 @@ static rlr_table_request_t make_hold(const rlr_vhost_t *vhost,
 
     hold.row = vhost->store_row;
     hold.identity = key;
-    hold.identity_length = RLR_STORE_KEY_BYTES;
+    hold.identity_length = RLR_MESSAGE_KEY_BYTES;
     return hold;
 }
 
@@ -60,7 +60,7 @@ static bool may_ask(const rlr_vhost_t *vhost, const unsigned char *key,
                     const rlr_table_request_t *hold,
                     rlr_table_decision_t *decision, bool *is_new)
 {
-    bool may = rlr_group_is_away(vhost->store, key)
+    bool may = rlr_store_is_away(vhost->store, key)
         || rlr_table_hold(vhost->table, hold, &rlr_clock_monotonic, decision);
 
     *is_new = decision->window.admitted;
@@ -80,18 +80,18 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request,
                             rlr_table_decision_t *decision)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
     rlr_table_request_t hold = make_hold(vhost, key, request);
     rlr_stats_outcome_t outcome;
     bool is_new;
 
     memset(decision, 0, sizeof(*decision));
-    rlr_group_key(key, row, request->identity, request->identity_length);
+    rlr_store_key(key, row, request->identity, request->identity_length);
     if (!may_ask(vhost, key, &hold, decision, &is_new)) {
         rlr_table_count(vhost->table, request, decision);
         return;
     }
-    outcome = rlr_group_admit(vhost->store, key, request->limit,
+    outcome = rlr_store_admit(vhost->store, key, request->limit,
                               get_client(vhost, request), &decision->window,
                               &decision->first_refusal);
     rlr_stats_request(vhost->store_stats, outcome);
@@ -118,20 +118,20 @@ void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
                            const rlr_table_request_t *request,
                            rlr_table_decision_t *decision)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
     memset(decision, 0, sizeof(*decision));
-    rlr_group_key(key, row, request->identity, request->identity_length);
-    if (rlr_group_peek(vhost->store, key, request->limit, &decision->window)) {
+    rlr_store_key(key, row, request->identity, request->identity_length);
+    if (rlr_store_peek(vhost->store, key, request->limit, &decision->window)) {
         return;
     }
     if (vhost->store->config->failure == RLR_FAILURE_OPEN) {
         rlr_table_peek(vhost->table, request, &rlr_clock_monotonic, decision);
         return;
     }
-    local.limit = rlr_group_peek_share(vhost->store, key, request->limit,
+    local.limit = rlr_store_peek_share(vhost->store, key, request->limit,
                                        &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
@@ -143,8 +143,8 @@ void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
 bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
                             const rlr_table_request_t *request)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
 
-    rlr_group_key(key, row, request->identity, request->identity_length);
-    return rlr_group_reset(vhost->store, key, request->limit);
+    rlr_store_key(key, row, request->identity, request->identity_length);
+    return rlr_store_reset(vhost->store, key, request->limit);
 }

@@ -7,15 +7,15 @@
 
 /* Decides on the request of a virtual host with a store; row is the name of its
  * row. */
-typedef void rlr_store_decide_t(const rlr_vhost_t *vhost, const char *row,
+typedef void rlr_decide_store_t(const rlr_vhost_t *vhost, const char *row,
                                 const rlr_table_request_t *request,
                                 rlr_table_decision_t *decision);
 
 /* Charges the request, and counts the outcome. */
-rlr_store_decide_t rlr_decide_store_admit;
+rlr_decide_store_t rlr_decide_store_admit;
 
 /* Estimates what would be decided. */
-rlr_store_decide_t rlr_decide_store_peek;
+rlr_decide_store_t rlr_decide_store_peek;
 
 /* Removes the key's admissions at all hosts; false: the store did not
  * reply. */

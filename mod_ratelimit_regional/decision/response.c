@@ -37,9 +37,9 @@ void rlr_response_set_environment(request_rec *r,
     apr_table_t *variables = r->subprocess_env;
     const rlr_vhost_rule_t *rule = decision->rule;
 
-    apr_table_addn(variables, DECISION_VARIABLE,
-                   rlr_outcome_word(decision->for_status ? RLR_EXEMPT
-                                                         : decision->outcome));
+    apr_table_addn(
+        variables, DECISION_VARIABLE,
+        rlr_decide_word(decision->for_status ? RLR_EXEMPT : decision->outcome));
     if (rule == NULL) {
         return;
     }
@@ -52,7 +52,7 @@ void rlr_response_set_environment(request_rec *r,
 void rlr_response_set_outcome(request_rec *r, rlr_outcome_t outcome)
 {
     apr_table_setn(r->subprocess_env, DECISION_VARIABLE,
-                   rlr_outcome_word(outcome));
+                   rlr_decide_word(outcome));
 }
 
 /* ---- The error log ---- */

@@ -82,7 +82,7 @@ static void remember(rlr_digest_cache_t *cache, const char *text, size_t length,
     cache->digest = digest;
 }
 
-const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential)
+const rlr_digest_t *rlr_subject_digest(rlr_credential_t *credential)
 {
     if (!credential->has_digest) {
         size_t length = strlen(credential->text);
@@ -262,7 +262,7 @@ size_t rlr_subject_identity(unsigned char identity[RLR_IDENTITY_MAX],
 
     if (rlr_keys[key].header != NULL) {
         length = add_bytes(identity, length,
-                           rlr_credential_digest(&subject->credentials[key]),
+                           rlr_subject_digest(&subject->credentials[key]),
                            RLR_DIGEST_BYTES);
     }
     return rlr_keys[key].by_address
@@ -289,8 +289,7 @@ const char *rlr_subject_describe(rlr_subject_t *subject,
     if (row->header == NULL) {
         return address;
     }
-    rlr_digest_format(digest,
-                      rlr_credential_digest(&subject->credentials[key]));
+    rlr_digest_format(digest, rlr_subject_digest(&subject->credentials[key]));
     return apr_pstrcat(pool, row->field, " ", digest,
                        row->by_address ? " at " : "", address, NULL);
 }

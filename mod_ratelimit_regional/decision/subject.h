@@ -87,7 +87,7 @@ static inline bool rlr_subject_has(const rlr_subject_t *subject, rlr_key_t key)
 }
 
 /* Returns the digest of a credential that is present. */
-const rlr_digest_t *rlr_credential_digest(rlr_credential_t *credential);
+const rlr_digest_t *rlr_subject_digest(rlr_credential_t *credential);
 
 /* Writes the bytes that identify the subject to rules with the key; returns
  * their number. */

@@ -127,18 +127,18 @@ static void send_status(request_rec *r, format_t format,
     }
     set_headers(r, format);
     if (format == FORMAT_JSON && has_result(query)) {
-        rlr_json_print_query(r, query);
+        rlr_print_json_query(r, query);
         return;
     }
     rlr_status_collect(&status, r->pool);
     if (format == FORMAT_HTML) {
-        rlr_html_print(r, &status, query);
+        rlr_print_html(r, &status, query);
     }
     else if (format == FORMAT_METRICS) {
-        rlr_metrics_print(r, &status);
+        rlr_print_metrics(r, &status);
     }
     else {
-        rlr_json_print(r, &status);
+        rlr_print_json(r, &status);
     }
 }
 

@@ -233,7 +233,7 @@ static void print_store_requests(request_rec *r, const rlr_status_t *status)
 /* Hosts that are missing, and the shares that are not granted for them. */
 static void print_absent(request_rec *r, const rlr_status_store_t *store)
 {
-    const rlr_store_absent_t *absent = &store->summary.absent;
+    const rlr_message_absent_t *absent = &store->summary.absent;
 
     if (absent->missing == 0 && absent->reserved == 0) {
         return;
@@ -286,7 +286,7 @@ static void print_store(request_rec *r, const rlr_status_t *status)
                "<div class=tiles>\n",
                rlr_status_describe_store(store),
                ap_escape_html(r->pool, store->host), store->hosts,
-               store->summary.connected, RLR_LEDGER_PARTITIONS);
+               store->summary.connected, RLR_SHARED_PARTITIONS);
     print_tile(r, "leases", store->leases.keys,
                apr_psprintf(r->pool, "for %" APR_UINT64_T_FMT " requests",
                             store->leases.left));
@@ -367,7 +367,7 @@ static void print_decision(request_rec *r, const rlr_query_t *query)
                decision->outcome == RLR_REFUSED ? " no" : "",
                ap_escape_html(r->pool, query->subject.target.method),
                ap_escape_html(r->pool, query->subject.target.path),
-               query->vhost->region, rlr_outcome_word(decision->outcome));
+               query->vhost->region, rlr_decide_word(decision->outcome));
     if (decision->rule != NULL) {
         ap_rprintf(r,
                    " by rule <b>%s</b> (%u / %u s), counted by %s: <b>%u</b> "
@@ -398,7 +398,7 @@ static void print_query(request_rec *r, const rlr_query_t *query)
     }
 }
 
-void rlr_html_print(request_rec *r, const rlr_status_t *status,
+void rlr_print_html(request_rec *r, const rlr_status_t *status,
                     const rlr_query_t *query)
 {
     ap_rvputs(r,

@@ -81,7 +81,7 @@ static void print_store_requests(request_rec *r,
 
 static void print_store(request_rec *r, const rlr_status_store_t *store)
 {
-    const rlr_store_absent_t *absent;
+    const rlr_message_absent_t *absent;
     uint64_t us;
 
     if (store == NULL) {
@@ -105,7 +105,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
         ",\"timeout_ms\":%u,\"advised_timeout_ms\":%u"
         ",\"errors\":%" APR_UINT64_T_FMT "}",
         rlr_json_quote(store->host, r->pool), rlr_status_describe_store(store),
-        store->hosts, RLR_LEDGER_PARTITIONS, store->summary.connected,
+        store->hosts, RLR_SHARED_PARTITIONS, store->summary.connected,
         store->starting_ms, absent->missing,
         rlr_json_quote(absent->names, r->pool), absent->reserved,
         absent->reserved_ms, store->leases.keys, store->leases.left,
@@ -128,7 +128,7 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
     ap_rputs("]}", r);
 }
 
-void rlr_json_print(request_rec *r, const rlr_status_t *status)
+void rlr_print_json(request_rec *r, const rlr_status_t *status)
 {
     ap_rprintf(r,
                "{\"version\":\"" RLR_VERSION "\",\"slots\":%u,"
@@ -153,7 +153,7 @@ static void print_target(request_rec *r, const rlr_query_t *query)
     ap_rvputs(r, "{\"region\":\"", query->vhost->region,
               "\",\"method\":", rlr_json_quote(target->method, r->pool),
               ",\"path\":", rlr_json_quote(target->path, r->pool),
-              ",\"outcome\":\"", rlr_outcome_word(query->decision->outcome),
+              ",\"outcome\":\"", rlr_decide_word(query->decision->outcome),
               "\"", NULL);
 }
 
@@ -178,7 +178,7 @@ static void print_decision(request_rec *r, const rlr_query_t *query)
         window->reset_ms, decision->counter.overflow ? "true" : "false");
 }
 
-void rlr_json_print_query(request_rec *r, const rlr_query_t *query)
+void rlr_print_json_query(request_rec *r, const rlr_query_t *query)
 {
     if (query->problem != NULL) {
         ap_rvputs(r, "{\"error\":", rlr_json_quote(query->problem, r->pool),

@@ -223,7 +223,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        store->summary.absent.reserved);
 }
 
-void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
+void rlr_print_metrics(request_rec *r, const rlr_status_t *status)
 {
     print_metric(r, status,
                  "# HELP ratelimit_requests_total Requests by the rule that "

@@ -91,7 +91,7 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
     region->store = vhost->store != NULL ? vhost->store_stats : NULL;
 }
 
-static rlr_status_store_t *collect_store(const rlr_group_t *store,
+static rlr_status_store_t *collect_store(const rlr_store_t *store,
                                          apr_pool_t *pool)
 {
     rlr_status_store_t *status;
@@ -101,21 +101,21 @@ static rlr_status_store_t *collect_store(const rlr_group_t *store,
         return NULL;
     }
     status = apr_palloc(pool, sizeof(*status));
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    now = rlr_clock_now();
     status->host = store->member.name;
     status->hosts = store->member.members;
-    status->stats = rlr_ledger_stats(&store->ledger);
+    status->stats = rlr_shared_stats(&store->shared);
     status->timeout_ms = store->config->timeout_ms;
     status->advised_ms = rlr_stats_advise(status->stats, status->timeout_ms);
-    rlr_ledger_sum_up(&status->summary, &store->ledger, true, now.ceil_ms);
-    rlr_group_is_starting(store, &status->summary, &status->starting_ms);
-    rlr_leases_count(&status->leases, &store->ledger, now.ceil_ms);
+    rlr_shared_sum_up(&status->summary, &store->shared, true, now.ceil_ms);
+    rlr_store_is_starting(store, &status->summary, &status->starting_ms);
+    rlr_lease_table_count(&status->leases, &store->shared, now.ceil_ms);
     return status;
 }
 
 const char *rlr_status_describe_store(const rlr_status_store_t *store)
 {
-    if (store->summary.connected == RLR_LEDGER_PARTITIONS) {
+    if (store->summary.connected == RLR_SHARED_PARTITIONS) {
         return store->starting_ms > 0 ? "starting" : "member";
     }
     if (store->summary.is_refused) {

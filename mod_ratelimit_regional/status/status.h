@@ -7,7 +7,7 @@
 #include <apr_tables.h>
 
 #include "../counter/walk.h"
-#include "../group/leases.h"
+#include "../protocol/lease_table.h"
 #include "../rules/rule.h"
 
 /* A rule in a region. */
@@ -37,8 +37,8 @@ typedef struct rlr_status_store_t {
     uint32_t timeout_ms;
     uint32_t advised_ms; /* a longer one that the round trips need, or 0 */
     const rlr_stats_t *stats;
-    rlr_ledger_summary_t summary;
-    rlr_leases_count_t leases;
+    rlr_shared_summary_t summary;
+    rlr_lease_table_count_t leases;
     /* Of the shared table, and its live keys: each one that the store is asked
      * for has a slot. */
     uint32_t table_slots;

@@ -5,13 +5,13 @@
 /* Between calls of a partition that is away. */
 #define RETRY_MS 300U
 
-const char *rlr_away_refusal(const rlr_store_reply_t *reply)
+const char *rlr_away_refusal(const rlr_message_reply_t *reply)
 {
     switch (reply->status) {
-    case RLR_STORE_FULL:
+    case RLR_MESSAGE_FULL:
         return "as many hosts as RateLimitStoreHosts use it, some until a "
                "minute after their end";
-    case RLR_STORE_OTHER:
+    case RLR_MESSAGE_OTHER:
         return "hosts with another RateLimitStoreHosts, "
                "RateLimitStoreShareTime or RateLimitStoreFailure use it";
     default:

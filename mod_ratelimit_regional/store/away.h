@@ -4,17 +4,17 @@
 #ifndef RLR_AWAY_H
 #define RLR_AWAY_H
 
-#include "../group/ledger.h"
+#include "../protocol/shared.h"
 
-#define RLR_AWAY_ALL ((1U << RLR_LEDGER_PARTITIONS) - 1)
+#define RLR_AWAY_ALL ((1U << RLR_SHARED_PARTITIONS) - 1)
 
 typedef struct rlr_away_t {
     uint32_t partitions;                      /* a bit each */
-    uint64_t tried_ms[RLR_LEDGER_PARTITIONS]; /* their last call */
+    uint64_t tried_ms[RLR_SHARED_PARTITIONS]; /* their last call */
 } rlr_away_t;
 
 /* Why the store does not let the host take part, or NULL. */
-const char *rlr_away_refusal(const rlr_store_reply_t *reply);
+const char *rlr_away_refusal(const rlr_message_reply_t *reply);
 
 /* Records a call that is sent. */
 void rlr_away_try(rlr_away_t *away, uint32_t partition, uint64_t now_ms);

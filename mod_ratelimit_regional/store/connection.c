@@ -32,7 +32,7 @@ typedef struct pending_t {
     const char *error; /* there will be no reply, or NULL */
 } pending_t;
 
-struct rlr_store_connection_t {
+struct rlr_connection_t {
     const rlr_connection_config_t *config;
     rlr_route_t route;
     rlr_sentinel_t *sentinel;            /* NULL: none */
@@ -43,16 +43,16 @@ struct rlr_store_connection_t {
 
 static apr_status_t close_with_pool(void *data)
 {
-    rlr_store_connection_t *connection = data;
+    rlr_connection_t *connection = data;
 
     rlr_route_close(&connection->route);
     return APR_SUCCESS;
 }
 
-rlr_store_connection_t *rlr_connection_make(
-    const rlr_connection_config_t *config, apr_pool_t *pool)
+rlr_connection_t *rlr_connection_make(const rlr_connection_config_t *config,
+                                      apr_pool_t *pool)
 {
-    rlr_store_connection_t *connection = apr_pcalloc(pool, sizeof(*connection));
+    rlr_connection_t *connection = apr_pcalloc(pool, sizeof(*connection));
 
     connection->config = config;
     rlr_route_init(&connection->route, config, pool);
@@ -64,7 +64,7 @@ rlr_store_connection_t *rlr_connection_make(
     return connection;
 }
 
-const char *rlr_connection_open(rlr_store_connection_t *connection)
+const char *rlr_connection_open(rlr_connection_t *connection)
 {
     const char *error = NULL;
 
@@ -80,14 +80,14 @@ const char *rlr_connection_open(rlr_store_connection_t *connection)
     return rlr_route_find(&connection->route, 0, &error) != NULL ? NULL : error;
 }
 
-bool rlr_connection_has_nodes(const rlr_store_connection_t *connection)
+bool rlr_connection_has_nodes(const rlr_connection_t *connection)
 {
     return connection->config->address.kind == RLR_ADDRESS_CLUSTER;
 }
 
 /* ---- Sending ---- */
 
-static void send_to(rlr_store_connection_t *connection, pending_t *pending,
+static void send_to(rlr_connection_t *connection, pending_t *pending,
                     rlr_node_t *node)
 {
     static const char *const asking[] = {"ASKING"};
@@ -106,8 +106,8 @@ static void send_to(rlr_store_connection_t *connection, pending_t *pending,
     rlr_node_add(node, &pending->command);
 }
 
-void rlr_connection_add(rlr_store_connection_t *connection,
-                        const rlr_store_call_t *call, uint32_t partition,
+void rlr_connection_add(rlr_connection_t *connection,
+                        const rlr_message_call_t *call, uint32_t partition,
                         apr_pool_t *scratch)
 {
     pending_t *pending = &connection->pending[partition];
@@ -131,7 +131,7 @@ static bool is_under_way(const pending_t *pending)
         && pending->node->generation == pending->generation;
 }
 
-void rlr_connection_flush(rlr_store_connection_t *connection)
+void rlr_connection_flush(rlr_connection_t *connection)
 {
     for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
         if (is_under_way(&connection->pending[i])) {
@@ -143,7 +143,7 @@ void rlr_connection_flush(rlr_store_connection_t *connection)
 /* ---- Receiving ---- */
 
 /* Returns the call whose reply comes next from the node; NULL: none. */
-static pending_t *find_oldest(rlr_store_connection_t *connection,
+static pending_t *find_oldest(rlr_connection_t *connection,
                               const rlr_node_t *node)
 {
     pending_t *oldest = NULL;
@@ -196,7 +196,7 @@ static void take_reply(pending_t *pending, redisReply *reply)
 
 /* Receives from the call's node until its reply is there; replies to other
  * calls are kept. */
-static void fetch(rlr_store_connection_t *connection, pending_t *pending)
+static void fetch(rlr_connection_t *connection, pending_t *pending)
 {
     rlr_node_t *node = pending->node;
 
@@ -216,7 +216,7 @@ static void fetch(rlr_store_connection_t *connection, pending_t *pending)
 }
 
 /* Sends the call to the node that its reply names. */
-static void redirect(rlr_store_connection_t *connection, pending_t *pending)
+static void redirect(rlr_connection_t *connection, pending_t *pending)
 {
     bool is_asking;
     rlr_node_t *node = rlr_route_follow(&connection->route, pending->partition,
@@ -234,7 +234,7 @@ static void redirect(rlr_store_connection_t *connection, pending_t *pending)
 }
 
 /* Keeps the text, with the server where there are several. */
-static const char *describe(rlr_store_connection_t *connection,
+static const char *describe(rlr_connection_t *connection,
                             const pending_t *pending, const char *what,
                             const char *text)
 {
@@ -250,9 +250,8 @@ static const char *describe(rlr_store_connection_t *connection,
     return connection->error;
 }
 
-static const char *decode(rlr_store_connection_t *connection,
-                          pending_t *pending, rlr_store_reply_t *reply,
-                          uint32_t item_count)
+static const char *decode(rlr_connection_t *connection, pending_t *pending,
+                          rlr_message_reply_t *reply, uint32_t item_count)
 {
     const char *error;
 
@@ -271,8 +270,7 @@ static const char *decode(rlr_store_connection_t *connection,
 }
 
 /* The nodes with a call under way, each once. */
-static uint32_t list_nodes(rlr_node_t **nodes,
-                           rlr_store_connection_t *connection)
+static uint32_t list_nodes(rlr_node_t **nodes, rlr_connection_t *connection)
 {
     uint32_t count = 0;
 
@@ -288,7 +286,7 @@ static uint32_t list_nodes(rlr_node_t **nodes,
 }
 
 /* Takes all replies that the node has sent. */
-static void read_node(rlr_store_connection_t *connection, rlr_node_t *node)
+static void read_node(rlr_connection_t *connection, rlr_node_t *node)
 {
     pending_t *oldest = find_oldest(connection, node);
     redisReply *reply = NULL;
@@ -303,7 +301,7 @@ static void read_node(rlr_store_connection_t *connection, rlr_node_t *node)
     }
 }
 
-void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
+void rlr_connection_poll(rlr_connection_t *connection, int wait_ms)
 {
     rlr_node_t *nodes[RLR_ROUTE_PLACES];
     struct pollfd wanted[RLR_ROUTE_PLACES];
@@ -322,28 +320,28 @@ void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
     }
 }
 
-bool rlr_connection_has_reply(const rlr_store_connection_t *connection,
+bool rlr_connection_has_reply(const rlr_connection_t *connection,
                               uint32_t partition)
 {
     return !is_under_way(&connection->pending[partition]);
 }
 
-void rlr_connection_expire(rlr_store_connection_t *connection,
-                           uint32_t partition)
+void rlr_connection_expire(rlr_connection_t *connection, uint32_t partition)
 {
     if (is_under_way(&connection->pending[partition])) {
         rlr_node_give_up(connection->pending[partition].node);
     }
 }
 
-const char *rlr_connection_receive(rlr_store_connection_t *connection,
-                                   uint32_t partition, rlr_store_reply_t *reply,
+const char *rlr_connection_receive(rlr_connection_t *connection,
+                                   uint32_t partition,
+                                   rlr_message_reply_t *reply,
                                    uint32_t item_count)
 {
     pending_t *pending = &connection->pending[partition];
     const char *error;
 
-    reply->status = RLR_STORE_FAILED;
+    reply->status = RLR_MESSAGE_FAILED;
     fetch(connection, pending);
     for (int i = 0; i < REDIRECTIONS_MAX && pending->reply != NULL
          && rlr_route_is_redirection(pending->reply);

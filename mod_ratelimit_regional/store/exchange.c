@@ -9,7 +9,7 @@
 
 #include <apr_strings.h>
 
-#include "../group/leases.h"
+#include "../protocol/lease_table.h"
 
 /* After a call that the store has ignored, or answered too late. */
 #define PAUSE_MS(members) (members)
@@ -29,12 +29,12 @@
 static void set_alone(const rlr_exchange_t *exchange, uint32_t partition,
                       uint64_t until_ms)
 {
-    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, partition,
-                                                rlr_flight_time().floor_ms);
+    rlr_partition_state_t *state = rlr_shared_lock(exchange->shared, partition,
+                                                   rlr_flight_time().floor_ms);
 
     if (state != NULL) {
         state->alone_until_ms = until_ms;
-        rlr_ledger_unlock(exchange->ledger, partition);
+        rlr_shared_unlock(exchange->shared, partition);
     }
 }
 
@@ -42,10 +42,10 @@ static void set_alone(const rlr_exchange_t *exchange, uint32_t partition,
  * dies another one begins. */
 static void keep_reports(const rlr_exchange_t *exchange, uint32_t first)
 {
-    for (uint32_t i = first; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = first; i < RLR_SHARED_PARTITIONS; i++) {
         const rlr_flight_t *next = &exchange->flights[i];
 
-        if (next->is_sent && next->call.kind == RLR_STORE_REPORT) {
+        if (next->is_sent && next->call.kind == RLR_MESSAGE_REPORT) {
             set_alone(exchange, i,
                       rlr_flight_time().floor_ms + RLR_FLIGHT_ALONE_MS);
         }
@@ -54,9 +54,9 @@ static void keep_reports(const rlr_exchange_t *exchange, uint32_t first)
 
 /* Sends all marks of the partition in calls of their own. */
 static const char *send_marks(rlr_exchange_t *exchange, rlr_flight_t *flight,
-                              rlr_store_reply_t *reply, apr_pool_t *scratch)
+                              rlr_message_reply_t *reply, apr_pool_t *scratch)
 {
-    rlr_store_mark_t *marks = apr_palloc(scratch, MARKS_MAX * sizeof(*marks));
+    rlr_message_mark_t *marks = apr_palloc(scratch, MARKS_MAX * sizeof(*marks));
     uint64_t latest_ms = flight->call.latest_ms + REPORT_MS;
     uint32_t cursor = 0;
     const char *error = NULL;
@@ -69,15 +69,15 @@ static const char *send_marks(rlr_exchange_t *exchange, rlr_flight_t *flight,
          * may take the store for longer than one call may. */
         flight->call.latest_ms = latest_ms + rlr_flight_time().floor_ms
             - flight->sent_ms;
-        flight->call.mark_count = rlr_leases_report(
-            marks, MARKS_MAX, &cursor, exchange->ledger, flight->partition,
+        flight->call.mark_count = rlr_lease_table_report(
+            marks, MARKS_MAX, &cursor, exchange->shared, flight->partition,
             flight->sent_ms);
         rlr_connection_add(exchange->connection, &flight->call,
                            flight->partition, flight->pool);
         rlr_connection_flush(exchange->connection);
         error = rlr_connection_receive(exchange->connection, flight->partition,
                                        reply, 0);
-    } while (error == NULL && reply->status == RLR_STORE_OK
+    } while (error == NULL && reply->status == RLR_MESSAGE_OK
              && flight->call.mark_count > 0);
     return error;
 }
@@ -85,24 +85,24 @@ static const char *send_marks(rlr_exchange_t *exchange, rlr_flight_t *flight,
 /* ---- Receiving ---- */
 
 static void take_grant(rlr_exchange_t *exchange, const rlr_flight_t *flight,
-                       uint32_t i, const rlr_store_grant_t *grant,
+                       uint32_t i, const rlr_message_grant_t *grant,
                        uint64_t now_ms)
 {
     rlr_pending_request_t *pending = flight->pending_requests[i];
-    const rlr_store_item_t *item = &flight->items[i];
-    rlr_lease_t *lease = rlr_leases_lock(exchange->ledger, pending->key,
-                                         pending->limit, now_ms);
+    const rlr_message_item_t *item = &flight->items[i];
+    rlr_lease_t *lease = rlr_lease_table_lock(exchange->shared, pending->key,
+                                              pending->limit, now_ms);
     rlr_lease_t none;
     uint32_t admitted;
 
     if (lease != NULL) {
         admitted = rlr_lease_grant(lease, item, grant, flight->sent_ms, now_ms);
-        rlr_leases_unlock(exchange->ledger, lease);
+        rlr_lease_table_unlock(exchange->shared, lease);
     }
     else {
         rlr_lease_init(&none, pending->key, pending->limit);
         admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
-        rlr_ledger_lose(exchange->ledger, flight->partition,
+        rlr_shared_lose(exchange->shared, flight->partition,
                         rlr_lease_live_until(&none, now_ms));
     }
     rlr_queue_finish(exchange->queue, pending, true, admitted);
@@ -110,14 +110,14 @@ static void take_grant(rlr_exchange_t *exchange, const rlr_flight_t *flight,
 
 /* Until when no call of the partition is sent, after this one. */
 static void set_pause_locked(const rlr_exchange_t *exchange,
-                             rlr_ledger_state_t *state,
+                             rlr_partition_state_t *state,
                              const rlr_flight_t *flight, bool is_accepted,
                              uint64_t now_ms)
 {
     if (!state->member.is_confirmed || flight->call.item_count == 0) {
         state->alone_until_ms = 0;
     }
-    if (!is_accepted && flight->call.kind == RLR_STORE_HEARTBEAT
+    if (!is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT
         && !state->member.is_confirmed) {
         state->alone_until_ms = now_ms + PAUSE_MS(exchange->member.members);
     }
@@ -125,19 +125,19 @@ static void set_pause_locked(const rlr_exchange_t *exchange,
 
 /* Takes the reply; true if it was accepted or needs no acceptance. */
 static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
-                   const rlr_store_reply_t *reply)
+                   const rlr_message_reply_t *reply)
 {
     uint64_t now_ms = rlr_flight_time().ceil_ms;
-    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger,
-                                                flight->partition, now_ms);
+    rlr_partition_state_t *state = rlr_shared_lock(exchange->shared,
+                                                   flight->partition, now_ms);
     bool is_accepted;
 
     if (state == NULL) {
         return false;
     }
     state->status = reply->status;
-    if (flight->call.kind == RLR_STORE_RESET) {
-        is_accepted = reply->status == RLR_STORE_OK;
+    if (flight->call.kind == RLR_MESSAGE_RESET) {
+        is_accepted = reply->status == RLR_MESSAGE_OK;
     }
     else {
         is_accepted = rlr_member_answer(&state->member, &flight->call, reply,
@@ -147,15 +147,15 @@ static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
         if (is_accepted) {
             state->absent = reply->absent;
         }
-        if (flight->call.kind == RLR_STORE_REPORT
-            && reply->status == RLR_STORE_OK) {
+        if (flight->call.kind == RLR_MESSAGE_REPORT
+            && reply->status == RLR_MESSAGE_OK) {
             rlr_member_reported(&state->member, flight->generation);
         }
         set_pause_locked(exchange, state, flight, is_accepted, now_ms);
     }
     /* With the lock: a report that follows has these marks. */
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
-        if (is_accepted && flight->call.kind == RLR_STORE_HEARTBEAT) {
+        if (is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT) {
             take_grant(exchange, flight, i, &reply->grants[i], now_ms);
         }
         else {
@@ -163,7 +163,7 @@ static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
                              is_accepted, 0);
         }
     }
-    rlr_ledger_unlock(exchange->ledger, flight->partition);
+    rlr_shared_unlock(exchange->shared, flight->partition);
     return true;
 }
 
@@ -171,7 +171,7 @@ static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
  * waited for: another one only adds the marks again. */
 static void abandon(rlr_exchange_t *exchange, const rlr_flight_t *flight)
 {
-    if (flight->call.kind == RLR_STORE_REPORT) {
+    if (flight->call.kind == RLR_MESSAGE_REPORT) {
         set_alone(exchange, flight->partition, 0);
     }
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
@@ -190,13 +190,13 @@ static void take_reply(rlr_exchange_t *exchange, rlr_flight_t *flight,
                        result_t *result)
 {
     uint32_t bit = 1U << flight->partition;
-    uint32_t items = flight->call.kind == RLR_STORE_HEARTBEAT
+    uint32_t items = flight->call.kind == RLR_MESSAGE_HEARTBEAT
         ? flight->call.item_count
         : 0;
-    rlr_store_reply_t reply = {
+    rlr_message_reply_t reply = {
         .grants = apr_pcalloc(result->scratch,
                               (items + 1) * sizeof(*reply.grants))};
-    const char *error = flight->call.kind == RLR_STORE_REPORT
+    const char *error = flight->call.kind == RLR_MESSAGE_REPORT
         ? send_marks(exchange, flight, &reply, result->scratch)
         : rlr_connection_receive(exchange->connection, flight->partition,
                                  &reply, items);
@@ -206,7 +206,7 @@ static void take_reply(rlr_exchange_t *exchange, rlr_flight_t *flight,
     if (took_ms > exchange->timeout_ms + NOTICE_MS) {
         exchange->slow |= bit;
         if (error == NULL && rlr_connection_has_nodes(exchange->connection)) {
-            rlr_stats_trip(rlr_ledger_stats(exchange->ledger), took_ms * 1000);
+            rlr_stats_trip(rlr_shared_stats(exchange->shared), took_ms * 1000);
         }
     }
     else {
@@ -238,10 +238,10 @@ static uint32_t take_replies(rlr_exchange_t *exchange, result_t *result)
 {
     uint32_t outstanding = 0;
 
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         rlr_flight_t *flight = &exchange->flights[i];
 
-        if (!flight->is_sent || flight->call.kind == RLR_STORE_REPORT) {
+        if (!flight->is_sent || flight->call.kind == RLR_MESSAGE_REPORT) {
             continue;
         }
         if (rlr_flight_time().floor_ms > flight->sent_ms + RLR_PERIOD_CALL_MS) {
@@ -279,9 +279,9 @@ static void receive(rlr_exchange_t *exchange, result_t *result)
         receive_from_nodes(exchange, result);
     }
     for (int are_reports = 0; are_reports <= 1; are_reports++) {
-        for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
             rlr_flight_t *flight = &exchange->flights[i];
-            bool is_report = flight->call.kind == RLR_STORE_REPORT;
+            bool is_report = flight->call.kind == RLR_MESSAGE_REPORT;
 
             if (flight->is_sent && is_report == (are_reports == 1)
                 && (is_report
@@ -301,8 +301,8 @@ static bool add_flight(rlr_exchange_t *exchange, uint32_t partition,
     rlr_flight_t *flight = &exchange->flights[partition];
     /* While it is waited for the calls of the other partitions would age: a
      * process may be stopped with the lock. The next round tries again. */
-    rlr_ledger_state_t *state = rlr_ledger_try_lock(exchange->ledger, partition,
-                                                    rlr_flight_time().floor_ms);
+    rlr_partition_state_t *state = rlr_shared_try_lock(
+        exchange->shared, partition, rlr_flight_time().floor_ms);
 
     if (state == NULL) {
         exchange->held &= ~(1U << partition);
@@ -316,11 +316,11 @@ static bool add_flight(rlr_exchange_t *exchange, uint32_t partition,
     apr_pool_clear(flight->pool);
     flight->is_sent = rlr_flight_fill_locked(exchange, flight, state, list);
     /* Marks are sent once all other replies have arrived. */
-    if (flight->is_sent && flight->call.kind != RLR_STORE_REPORT) {
+    if (flight->is_sent && flight->call.kind != RLR_MESSAGE_REPORT) {
         rlr_connection_add(exchange->connection, &flight->call, partition,
                            flight->pool);
     }
-    rlr_ledger_unlock(exchange->ledger, partition);
+    rlr_shared_unlock(exchange->shared, partition);
     return flight->is_sent;
 }
 
@@ -333,7 +333,7 @@ static void drop_waiting(rlr_exchange_t *exchange, rlr_pending_request_t **list)
     while (*at != NULL) {
         rlr_pending_request_t *pending = *at;
 
-        if (exchange->flights[rlr_ledger_partition_of(pending->key)].is_sent) {
+        if (exchange->flights[rlr_shared_partition_of(pending->key)].is_sent) {
             *at = pending->next;
             rlr_queue_finish(exchange->queue, pending, false, 0);
         }
@@ -349,13 +349,13 @@ static bool is_joining(rlr_exchange_t *exchange)
 {
     bool joining = false;
 
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS && !joining; i++) {
-        rlr_ledger_state_t *state = rlr_ledger_try_lock(
-            exchange->ledger, i, rlr_flight_time().floor_ms);
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS && !joining; i++) {
+        rlr_partition_state_t *state = rlr_shared_try_lock(
+            exchange->shared, i, rlr_flight_time().floor_ms);
 
         if (state != NULL) {
             joining = !state->member.is_confirmed || state->member.is_clock_set;
-            rlr_ledger_unlock(exchange->ledger, i);
+            rlr_shared_unlock(exchange->shared, i);
         }
     }
     return joining;
@@ -374,7 +374,7 @@ static uint32_t find_outstanding(const rlr_exchange_t *exchange)
 {
     uint32_t outstanding = 0;
 
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         outstanding |= (uint32_t)exchange->flights[i].is_sent << i;
     }
     return outstanding;
@@ -386,7 +386,7 @@ static bool may_send(const rlr_exchange_t *exchange,
                      const rlr_pending_request_t *list)
 {
     while (list != NULL
-           && (exchange->held >> rlr_ledger_partition_of(list->key) & 1) != 0) {
+           && (exchange->held >> rlr_shared_partition_of(list->key) & 1) != 0) {
         list = list->next;
     }
     return list != NULL;
@@ -396,14 +396,14 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list,
                       result_t *result)
 {
     static const struct timespec pause = {0, PAUSE_NS};
-    rlr_stats_t *stats = rlr_ledger_stats(exchange->ledger);
+    rlr_stats_t *stats = rlr_shared_stats(exchange->shared);
     uint32_t added = 0;
     uint64_t us;
 
     rlr_connection_poll(exchange->connection, 0);
     take_replies(exchange, result);
     drop_waiting(exchange, list);
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         if (!exchange->flights[i].is_sent) {
             added += add_flight(exchange, i, list);
         }
@@ -449,7 +449,7 @@ static void take_result(rlr_exchange_t *exchange, const char *error)
 /* Ends all calls: a later configuration has another store. */
 static void end_calls(rlr_exchange_t *exchange)
 {
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         if (exchange->flights[i].is_sent) {
             rlr_connection_expire(exchange->connection, i);
             exchange->flights[i].is_sent = false;
@@ -467,7 +467,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
     uint64_t now_ms = rlr_flight_time().floor_ms;
     result_t result = {NULL, scratch};
 
-    if (!rlr_ledger_has_store(exchange->ledger)) {
+    if (!rlr_shared_has_store(exchange->shared)) {
         end_calls(exchange);
     }
     else if (now_ms >= exchange->attempt_ms) {
@@ -476,7 +476,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_clock_set = false;
         result.error = rlr_connection_open(exchange->connection);
         if (result.error != NULL) {
-            rlr_stats_error(rlr_ledger_stats(exchange->ledger));
+            rlr_stats_error(rlr_shared_stats(exchange->shared));
             exchange->away.partitions = RLR_AWAY_ALL;
         }
         for (int i = 0; result.error == NULL && i < ROUNDS

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "../group/leases.h"
-#include "../group/period.h"
+#include "../protocol/lease_table.h"
+#include "../protocol/period.h"
 
 /* Milliseconds between heartbeats of an idle partition; with more hosts more,
  * so that one store has time for all. */
@@ -17,21 +17,21 @@ rlr_time_t rlr_flight_time(void)
 {
     rlr_time_t now;
 
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    now = rlr_clock_now();
     return now;
 }
 
 static uint64_t take_tag(rlr_exchange_t *exchange)
 {
-    exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
+    exchange->tag = exchange->tag % RLR_MESSAGE_TAG_MAX + 1;
     return exchange->tag;
 }
 
-static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
+static void fill_item(rlr_exchange_t *exchange, rlr_message_item_t *item,
                       const rlr_pending_request_t *pending, uint64_t now_ms)
 {
-    rlr_lease_t *lease = rlr_leases_lock(exchange->ledger, pending->key,
-                                         pending->limit, now_ms);
+    rlr_lease_t *lease = rlr_lease_table_lock(exchange->shared, pending->key,
+                                              pending->limit, now_ms);
     rlr_lease_t none;
 
     /* Without a slot only what is needed now. */
@@ -39,7 +39,7 @@ static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
     rlr_lease_request(item, lease != NULL ? lease : &none, pending->waiting,
                       take_tag(exchange), now_ms);
     if (lease != NULL) {
-        rlr_leases_unlock(exchange->ledger, lease);
+        rlr_lease_table_unlock(exchange->shared, lease);
     }
 }
 
@@ -57,7 +57,7 @@ static void take_pending_requests(rlr_exchange_t *exchange,
         rlr_pending_request_t *pending = *at;
 
         /* A reset is a call of its own. */
-        if (rlr_ledger_partition_of(pending->key) != flight->partition
+        if (rlr_shared_partition_of(pending->key) != flight->partition
             || (count > 0
                 && pending->is_reset
                     != flight->pending_requests[0]->is_reset)) {
@@ -66,7 +66,7 @@ static void take_pending_requests(rlr_exchange_t *exchange,
         }
         *at = pending->next;
         if (pending->is_reset) {
-            flight->call.kind = RLR_STORE_RESET;
+            flight->call.kind = RLR_MESSAGE_RESET;
             memcpy(flight->items[count].key, pending->key,
                    sizeof(pending->key));
             flight->items[count].tag = take_tag(exchange);
@@ -84,14 +84,14 @@ static void take_pending_requests(rlr_exchange_t *exchange,
 static bool has_pending_request(const rlr_pending_request_t *list,
                                 uint32_t partition)
 {
-    while (list != NULL && rlr_ledger_partition_of(list->key) != partition) {
+    while (list != NULL && rlr_shared_partition_of(list->key) != partition) {
         list = list->next;
     }
     return list != NULL;
 }
 
 static bool is_due(const rlr_exchange_t *exchange, uint32_t partition,
-                   const rlr_ledger_state_t *state, uint64_t now_ms,
+                   const rlr_partition_state_t *state, uint64_t now_ms,
                    bool has_pending_requests)
 {
     uint32_t members = exchange->member.members;
@@ -106,14 +106,14 @@ static bool is_due(const rlr_exchange_t *exchange, uint32_t partition,
 }
 
 bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
-                            rlr_ledger_state_t *state,
+                            rlr_partition_state_t *state,
                             rlr_pending_request_t **list)
 {
     uint64_t now_ms = rlr_flight_time().floor_ms;
     bool has_pending_requests = has_pending_request(*list, flight->partition);
     uint32_t bit = 1U << flight->partition;
     bool alone;
-    rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
+    rlr_message_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
     exchange->held &= ~bit;
     if (state->member.has_left || now_ms < state->alone_until_ms) {
@@ -132,7 +132,7 @@ bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
     if (alone) {
         state->alone_until_ms = now_ms + RLR_FLIGHT_ALONE_MS;
     }
-    if (kind == RLR_STORE_HEARTBEAT) {
+    if (kind == RLR_MESSAGE_HEARTBEAT) {
         state->heartbeat_sent_ms = now_ms;
         if (has_pending_requests && state->member.is_confirmed) {
             take_pending_requests(exchange, flight, list);

@@ -4,8 +4,8 @@
 #define RLR_FLIGHT_H
 
 #include "../counter/clock.h"
-#include "../group/ledger.h"
-#include "../group/period.h"
+#include "../protocol/shared.h"
+#include "../protocol/period.h"
 #include "away.h"
 #include "connection.h"
 #include "queue.h"
@@ -18,8 +18,8 @@ typedef struct rlr_flight_t {
     uint32_t partition;
     uint32_t generation;
     uint64_t sent_ms;
-    rlr_store_call_t call;
-    rlr_store_item_t *items;
+    rlr_message_call_t call;
+    rlr_message_item_t *items;
     rlr_pending_request_t
         *pending_requests[RLR_CONNECTION_ITEMS_MAX]; /* of the items */
     apr_pool_t *pool; /* of the call, until the next one */
@@ -27,9 +27,9 @@ typedef struct rlr_flight_t {
 
 /* Of one thread; the first ones are set by the caller. */
 typedef struct rlr_exchange_t {
-    const rlr_ledger_t *ledger;
+    const rlr_shared_t *shared;
     rlr_member_config_t member;
-    rlr_store_connection_t *connection;
+    rlr_connection_t *connection;
     rlr_queue_t *queue;
     uint32_t timeout_ms; /* RateLimitStoreTimeout */
     apr_pool_t *pool;    /* of calls under way */
@@ -41,7 +41,7 @@ typedef struct rlr_exchange_t {
     bool is_clock_set; /* a reply of this exchange says so */
     uint32_t slow;     /* partitions, a bit each, whose last reply was late */
     uint32_t held;     /* those that no call may be sent to now */
-    rlr_flight_t flights[RLR_LEDGER_PARTITIONS];
+    rlr_flight_t flights[RLR_SHARED_PARTITIONS];
 } rlr_exchange_t;
 
 rlr_time_t rlr_flight_time(void);
@@ -49,7 +49,7 @@ rlr_time_t rlr_flight_time(void);
 /* Fills a call of the partition, if one is due and may be sent, with pending
  * requests, which it takes from the list. The partition's lock is held. */
 bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
-                            rlr_ledger_state_t *state,
+                            rlr_partition_state_t *state,
                             rlr_pending_request_t **list);
 
 #endif

@@ -6,7 +6,7 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
-#include "../group/leases.h"
+#include "../protocol/lease_table.h"
 #include "connection.h"
 #include "publish.h"
 
@@ -16,34 +16,26 @@
 #define ALL_MS    2000U
 
 typedef struct leaving_t {
-    const rlr_group_t *group;
-    rlr_store_connection_t *connection;
+    const rlr_store_t *store;
+    rlr_connection_t *connection;
     uint64_t leases_until_ms;
     uint32_t partition;
     rlr_member_t member; /* the partition's */
     apr_pool_t *scratch;
 } leaving_t;
 
-static rlr_time_t get_time(void)
-{
-    rlr_time_t now;
-
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
-    return now;
-}
-
 /* Sends a call and takes the reply; *is_taken: the store has executed it. */
 static const char *send_call(leaving_t *leaving, bool *is_taken,
-                             rlr_store_kind_t kind, uint32_t flags,
-                             const rlr_store_item_t *items, uint32_t count)
+                             rlr_message_kind_t kind, uint32_t flags,
+                             const rlr_message_item_t *items, uint32_t count)
 {
-    uint64_t now_ms = get_time().floor_ms;
-    rlr_store_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
-    rlr_store_reply_t reply = {.grants = grants};
-    rlr_store_call_t call;
+    uint64_t now_ms = rlr_clock_now().floor_ms;
+    rlr_message_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
+    rlr_message_reply_t reply = {.grants = grants};
+    rlr_message_call_t call;
     const char *error;
 
-    rlr_member_fill(&call, &leaving->member, &leaving->group->member, kind,
+    rlr_member_fill(&call, &leaving->member, &leaving->store->member, kind,
                     now_ms);
     call.flags |= flags;
     call.items = items;
@@ -54,11 +46,11 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
     rlr_connection_flush(leaving->connection);
     error = rlr_connection_receive(leaving->connection, leaving->partition,
                                    &reply, count);
-    *is_taken = error == NULL && reply.status == RLR_STORE_OK;
+    *is_taken = error == NULL && reply.status == RLR_MESSAGE_OK;
     if (error == NULL) {
         rlr_member_answer(&leaving->member, &call, &reply,
                           leaving->member.generation, now_ms,
-                          get_time().ceil_ms);
+                          rlr_clock_now().ceil_ms);
     }
     return error;
 }
@@ -68,68 +60,68 @@ static bool is_in_heartbeat(const leaving_t *leaving)
 {
     bool alone;
 
-    return rlr_member_next(&leaving->member, &alone, get_time().floor_ms)
-        == RLR_STORE_HEARTBEAT
+    return rlr_member_next(&leaving->member, &alone, rlr_clock_now().floor_ms)
+        == RLR_MESSAGE_HEARTBEAT
         && leaving->member.is_confirmed;
 }
 
 static const char *leave_partition(leaving_t *leaving, bool *has_left)
 {
-    rlr_store_item_t items[RLR_CONNECTION_ITEMS_MAX];
+    rlr_message_item_t items[RLR_CONNECTION_ITEMS_MAX];
     uint32_t cursor = 0;
     uint32_t count = 0;
     const char *error = rlr_connection_open(leaving->connection);
 
     if (error == NULL && !is_in_heartbeat(leaving)) {
-        error = send_call(leaving, has_left, RLR_STORE_HELLO, 0, NULL, 0);
+        error = send_call(leaving, has_left, RLR_MESSAGE_HELLO, 0, NULL, 0);
         *has_left = false;
     }
     if (error == NULL && !is_in_heartbeat(leaving)) {
         return "its data are lost, or the host is not a member";
     }
     do {
-        count = rlr_leases_close(items, RLR_CONNECTION_ITEMS_MAX, &cursor,
-                                 &leaving->group->ledger, leaving->partition,
-                                 get_time().ceil_ms);
+        count = rlr_lease_table_close(
+            items, RLR_CONNECTION_ITEMS_MAX, &cursor, &leaving->store->shared,
+            leaving->partition, rlr_clock_now().ceil_ms);
         if (error == NULL && count > 0) {
-            error = send_call(leaving, has_left, RLR_STORE_HEARTBEAT, 0, items,
-                              count);
+            error = send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT, 0,
+                              items, count);
         }
     } while (error == NULL && count > 0
-             && get_time().floor_ms < leaving->leases_until_ms);
+             && rlr_clock_now().floor_ms < leaving->leases_until_ms);
     return error != NULL ? error
-                         : send_call(leaving, has_left, RLR_STORE_HEARTBEAT,
-                                     RLR_STORE_LEAVE, NULL, 0);
+                         : send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT,
+                                     RLR_MESSAGE_LEAVE, NULL, 0);
 }
 
 /* Ends the membership for all processes; false: there is none. */
 static bool take_member(leaving_t *leaving)
 {
-    const rlr_ledger_t *ledger = &leaving->group->ledger;
-    rlr_ledger_state_t *state = rlr_ledger_lock(ledger, leaving->partition,
-                                                get_time().floor_ms);
+    const rlr_shared_t *shared = &leaving->store->shared;
+    rlr_partition_state_t *state = rlr_shared_lock(shared, leaving->partition,
+                                                   rlr_clock_now().floor_ms);
 
     if (state == NULL) {
         return false;
     }
     rlr_member_leave(&state->member, &leaving->member);
-    rlr_ledger_unlock(ledger, leaving->partition);
+    rlr_shared_unlock(shared, leaving->partition);
     return leaving->member.was_member;
 }
 
 uint32_t rlr_leave_run(uint32_t *left, const char **error,
-                       const rlr_group_t *group, apr_pool_t *pool)
+                       const rlr_store_t *store, apr_pool_t *pool)
 {
-    uint64_t start_ms = get_time().floor_ms;
-    leaving_t leaving = {.group = group,
+    uint64_t start_ms = rlr_clock_now().floor_ms;
+    leaving_t leaving = {.store = store,
                          .leases_until_ms = start_ms + LEASES_MS};
     uint32_t members = 0;
 
     *left = 0;
     *error = NULL;
     apr_pool_create(&leaving.scratch, pool);
-    leaving.connection = rlr_connection_make(&group->config->connection, pool);
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    leaving.connection = rlr_connection_make(&store->config->connection, pool);
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         const char *problem = "no time is left";
         bool has_left = false;
 
@@ -140,7 +132,7 @@ uint32_t rlr_leave_run(uint32_t *left, const char **error,
         members++;
         /* After an error too: other nodes of a cluster have other partitions,
          * and one that cannot be opened is not waited for twice. */
-        if (get_time().floor_ms < start_ms + ALL_MS) {
+        if (rlr_clock_now().floor_ms < start_ms + ALL_MS) {
             problem = leave_partition(&leaving, &has_left);
         }
         *left += has_left;

@@ -3,7 +3,7 @@
 #ifndef RLR_LEAVE_H
 #define RLR_LEAVE_H
 
-#include "group.h"
+#include "store.h"
 
 /*
  * Leaves the store; call it after the last request of the host, which then
@@ -12,6 +12,6 @@
  * could not be, or NULL. Blocks for about three seconds at most.
  */
 uint32_t rlr_leave_run(uint32_t *left, const char **error,
-                       const rlr_group_t *group, apr_pool_t *pool);
+                       const rlr_store_t *store, apr_pool_t *pool);
 
 #endif

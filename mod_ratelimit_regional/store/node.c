@@ -10,7 +10,7 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
-#include "../group/period.h"
+#include "../protocol/period.h"
 
 /* From the second failure on: 1 s to 32 s. */
 #define PAUSE_MS     1000ULL
@@ -89,7 +89,7 @@ static void count_failure(rlr_node_t *node)
 {
     rlr_time_t now;
 
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    now = rlr_clock_now();
     if (now.floor_ms > node->failed_ms + FORGET_MS) {
         node->failures = 0;
     }

@@ -6,9 +6,9 @@
 #include "../counter/clock.h"
 #include "route.h"
 
-static const char *send_call(rlr_store_connection_t *connection,
-                             const rlr_store_call_t *call,
-                             rlr_store_reply_t *reply, apr_pool_t *pool)
+static const char *send_call(rlr_connection_t *connection,
+                             const rlr_message_call_t *call,
+                             rlr_message_reply_t *reply, apr_pool_t *pool)
 {
     rlr_connection_add(connection, call, RLR_ROUTE_RULES, pool);
     rlr_connection_flush(connection);
@@ -16,58 +16,58 @@ static const char *send_call(rlr_store_connection_t *connection,
 }
 
 /* The host's number; none while it is not connected. */
-static int get_number(const rlr_ledger_t *ledger, uint64_t now_ms)
+static int get_number(const rlr_shared_t *shared, uint64_t now_ms)
 {
-    rlr_ledger_state_t *state = rlr_ledger_lock(ledger, RLR_PUBLISH_PARTITION,
-                                                now_ms);
-    int number = RLR_STORE_NO_NUMBER;
+    rlr_partition_state_t *state = rlr_shared_lock(
+        shared, RLR_PUBLISH_PARTITION, now_ms);
+    int number = RLR_MESSAGE_NO_NUMBER;
 
     if (state != NULL) {
         if (state->member.is_confirmed
             && now_ms < state->member.heartbeat_until_ms) {
             number = state->member.number;
         }
-        rlr_ledger_unlock(ledger, RLR_PUBLISH_PARTITION);
+        rlr_shared_unlock(shared, RLR_PUBLISH_PARTITION);
     }
     return number;
 }
 
-void rlr_publish_send(rlr_store_connection_t *connection,
-                      const rlr_group_t *group, apr_pool_t *scratch)
+void rlr_publish_send(rlr_connection_t *connection, const rlr_store_t *store,
+                      apr_pool_t *scratch)
 {
-    rlr_store_call_t call = {.kind = RLR_STORE_PUBLISH,
-                             .name = group->member.name,
-                             .rules = group->rules};
-    rlr_store_reply_t reply = {0};
+    rlr_message_call_t call = {.kind = RLR_MESSAGE_PUBLISH,
+                               .name = store->member.name,
+                               .rules = store->rules};
+    rlr_message_reply_t reply = {0};
     rlr_time_t now;
 
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
-    call.number = get_number(&group->ledger, now.ceil_ms);
-    if (call.number != RLR_STORE_NO_NUMBER
-        && rlr_ledger_warns(&group->ledger, RLR_LEDGER_RULES, now.floor_ms)) {
+    now = rlr_clock_now();
+    call.number = get_number(&store->shared, now.ceil_ms);
+    if (call.number != RLR_MESSAGE_NO_NUMBER
+        && rlr_shared_warns(&store->shared, RLR_SHARED_RULES, now.floor_ms)) {
         send_call(connection, &call, &reply, scratch);
     }
 }
 
-void rlr_publish_remove(rlr_store_connection_t *connection, int number,
+void rlr_publish_remove(rlr_connection_t *connection, int number,
                         apr_pool_t *scratch)
 {
-    rlr_store_call_t call = {
-        .kind = RLR_STORE_PUBLISH, .number = number, .rules = ""};
-    rlr_store_reply_t reply = {0};
+    rlr_message_call_t call = {
+        .kind = RLR_MESSAGE_PUBLISH, .number = number, .rules = ""};
+    rlr_message_reply_t reply = {0};
 
     send_call(connection, &call, &reply, scratch);
 }
 
-const char *rlr_publish_read(rlr_store_rules_t *rules,
-                             rlr_store_connection_t *connection, int number,
+const char *rlr_publish_read(rlr_message_rules_t *rules,
+                             rlr_connection_t *connection, int number,
                              apr_pool_t *pool)
 {
-    rlr_store_call_t call = {.kind = RLR_STORE_READ, .number = number};
-    rlr_store_reply_t reply = {.rules = rules};
+    rlr_message_call_t call = {.kind = RLR_MESSAGE_READ, .number = number};
+    rlr_message_reply_t reply = {.rules = rules};
     const char *error = send_call(connection, &call, &reply, pool);
 
-    return error == NULL && reply.status != RLR_STORE_OK
+    return error == NULL && reply.status != RLR_MESSAGE_OK
         ? "a reply that cannot be read"
         : error;
 }

@@ -141,7 +141,7 @@ bool rlr_queue_is_away(const rlr_queue_t *queue, const unsigned char *key)
 {
     uint32_t away = atomic_load_explicit(&queue->away, memory_order_relaxed);
 
-    return (away >> rlr_ledger_partition_of(key) & 1) != 0;
+    return (away >> rlr_shared_partition_of(key) & 1) != 0;
 }
 
 static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
@@ -149,7 +149,7 @@ static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
 {
     rlr_time_t now;
 
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    now = rlr_clock_now();
     return rlr_wait_slot_take(hold, &queue->slots, client, now.floor_ms,
                               now.floor_ms + queue->timeout_us / 1000
                                   + SCHEDULE_MS);

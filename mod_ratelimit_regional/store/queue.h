@@ -12,7 +12,7 @@
 
 #include <apr_pools.h>
 
-#include "../group/ledger.h"
+#include "../protocol/shared.h"
 
 typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
@@ -25,11 +25,11 @@ typedef enum rlr_queue_result_t {
 /* A pending request to the store. */
 typedef struct rlr_pending_request_t {
     struct rlr_pending_request_t *next;
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
     rlr_limit_t limit;
     bool is_reset; /* removes the key instead */
     /* Set by the worker. */
-    rlr_store_item_t item;
+    rlr_message_item_t item;
     /* Guarded by the queue's lock. */
     uint32_t waiting;  /* requests, when it is sent */
     uint32_t admitted; /* of them, not yet taken */

@@ -12,14 +12,6 @@
 /* A node that cannot be opened is not tried again for this long. */
 #define RETRY_MS 2000U
 
-static uint64_t get_ms(void)
-{
-    rlr_time_t now;
-
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
-    return now.floor_ms;
-}
-
 void rlr_route_init(rlr_route_t *route, const rlr_connection_config_t *config,
                     apr_pool_t *pool)
 {
@@ -71,14 +63,15 @@ static const char *open_node(const rlr_route_t *route, rlr_node_t *node)
         return NULL;
     }
     if (is_cluster
-        && (get_ms() < node->attempt_ms || get_ms() < node->pause_until_ms)) {
+        && (rlr_clock_now().floor_ms < node->attempt_ms
+            || rlr_clock_now().floor_ms < node->pause_until_ms)) {
         return node->error;
     }
     /* To wait for a node that hangs would hold up the partitions of others. */
     error = !is_cluster || rlr_node_is_back(node) ? rlr_node_open(node)
                                                   : node->error;
     if (error != NULL && node->probe == NULL) {
-        node->attempt_ms = get_ms() + RETRY_MS;
+        node->attempt_ms = rlr_clock_now().floor_ms + RETRY_MS;
     }
     return error;
 }

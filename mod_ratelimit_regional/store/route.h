@@ -4,15 +4,15 @@
 #ifndef RLR_ROUTE_H
 #define RLR_ROUTE_H
 
-#include "../group/ledger.h"
+#include "../protocol/shared.h"
 #include "node.h"
 
 #define RLR_ROUTE_NODES_MAX 64
 
 /* Beside the partitions, with a place of its own in a cluster: the rules of
  * hosts. */
-#define RLR_ROUTE_RULES  RLR_LEDGER_PARTITIONS
-#define RLR_ROUTE_PLACES (RLR_LEDGER_PARTITIONS + 1U)
+#define RLR_ROUTE_RULES  RLR_SHARED_PARTITIONS
+#define RLR_ROUTE_PLACES (RLR_SHARED_PARTITIONS + 1U)
 
 typedef struct rlr_route_t {
     const rlr_connection_config_t *config;

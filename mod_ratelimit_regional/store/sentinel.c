@@ -11,7 +11,7 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
-#include "../group/period.h"
+#include "../protocol/period.h"
 
 /* From one query to the next. */
 #define ASK_MS 300U
@@ -41,14 +41,6 @@ struct rlr_sentinel_t {
     char reason[384]; /* why the last of them gave no answer */
     char error[512];
 };
-
-static uint64_t get_ms(void)
-{
-    rlr_time_t now;
-
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
-    return now.floor_ms;
-}
 
 static apr_status_t close_all(void *data)
 {
@@ -89,7 +81,7 @@ static void fail(rlr_sentinel_t *sentinel, watch_t *watch, const char *text)
         watch->context = NULL;
     }
     watch->is_asked = false;
-    watch->attempt_ms = get_ms() + RETRY_MS;
+    watch->attempt_ms = rlr_clock_now().floor_ms + RETRY_MS;
 }
 
 static void queue(watch_t *watch, const char **words, int count)
@@ -209,7 +201,7 @@ static void exchange_bytes(rlr_sentinel_t *sentinel, watch_t *watch)
 
 static void step(rlr_sentinel_t *sentinel, watch_t *watch)
 {
-    uint64_t now_ms = get_ms();
+    uint64_t now_ms = rlr_clock_now().floor_ms;
 
     if (watch->context == NULL
         && (now_ms < watch->attempt_ms || !open_watch(sentinel, watch))) {
@@ -231,7 +223,7 @@ static void step(rlr_sentinel_t *sentinel, watch_t *watch)
 static const rlr_server_address_t *count_answers(const rlr_sentinel_t *sentinel)
 {
     int count = sentinel->config->address.count;
-    uint64_t now_ms = get_ms();
+    uint64_t now_ms = rlr_clock_now().floor_ms;
 
     for (int i = 0; i < count; i++) {
         const watch_t *one = &sentinel->watches[i];
@@ -254,7 +246,7 @@ static void wait_for_any(const rlr_sentinel_t *sentinel, uint64_t until_ms)
 {
     struct pollfd events[RLR_ADDRESS_SERVERS_MAX];
     nfds_t count = 0;
-    uint64_t now_ms = get_ms();
+    uint64_t now_ms = rlr_clock_now().floor_ms;
 
     for (int i = 0; i < sentinel->config->address.count; i++) {
         const watch_t *watch = &sentinel->watches[i];
@@ -270,7 +262,7 @@ static void wait_for_any(const rlr_sentinel_t *sentinel, uint64_t until_ms)
 const char *rlr_sentinel_find(rlr_sentinel_t *sentinel,
                               rlr_server_address_t *primary)
 {
-    uint64_t until_ms = get_ms() + RLR_PERIOD_CALL_MS;
+    uint64_t until_ms = rlr_clock_now().floor_ms + RLR_PERIOD_CALL_MS;
     const rlr_server_address_t *found;
 
     while (true) {
@@ -278,7 +270,7 @@ const char *rlr_sentinel_find(rlr_sentinel_t *sentinel,
             step(sentinel, &sentinel->watches[i]);
         }
         found = count_answers(sentinel);
-        if (found != NULL || get_ms() >= until_ms) {
+        if (found != NULL || rlr_clock_now().floor_ms >= until_ms) {
             break;
         }
         wait_for_any(sentinel, until_ms);

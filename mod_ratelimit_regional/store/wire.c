@@ -30,14 +30,14 @@ static void add_number(rlr_wire_command_t *command, apr_int64_t number,
     add_text(command, apr_psprintf(pool, "%" APR_INT64_T_FMT, number));
 }
 
-static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
-                      apr_pool_t *pool)
+static void add_items(rlr_wire_command_t *command,
+                      const rlr_message_call_t *call, apr_pool_t *pool)
 {
     for (uint32_t i = 0; i < call->item_count; i++) {
-        const rlr_store_item_t *item = &call->items[i];
+        const rlr_message_item_t *item = &call->items[i];
 
         add(command, item->key, sizeof(item->key));
-        if (call->kind == RLR_STORE_RESET) {
+        if (call->kind == RLR_MESSAGE_RESET) {
             add_number(command, (apr_int64_t)item->tag, pool);
             continue;
         }
@@ -50,7 +50,7 @@ static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
         add_number(command, item->closed_used, pool);
     }
     for (uint32_t i = 0; i < call->mark_count; i++) {
-        const rlr_store_mark_t *mark = &call->marks[i];
+        const rlr_message_mark_t *mark = &call->marks[i];
 
         add(command, mark->key, sizeof(mark->key));
         add_number(command, mark->amount, pool);
@@ -58,8 +58,9 @@ static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
     }
 }
 
-void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
-                     uint32_t partition, const char *sha, apr_pool_t *pool)
+void rlr_wire_encode(rlr_wire_command_t *command,
+                     const rlr_message_call_t *call, uint32_t partition,
+                     const char *sha, apr_pool_t *pool)
 {
     static const char *const kinds[] = {"hello", "report",  "heartbeat",
                                         "reset", "publish", "read"};
@@ -103,15 +104,15 @@ static bool read_integer(int64_t *out, const redisReply *reply)
     return reply->type == REDIS_REPLY_INTEGER;
 }
 
-static bool read_status(rlr_store_reply_t *reply, const redisReply *text)
+static bool read_status(rlr_message_reply_t *reply, const redisReply *text)
 {
     static const struct {
         const char *word;
-        rlr_store_status_t status;
-    } words[] = {{"ok", RLR_STORE_OK},
-                 {"late", RLR_STORE_LATE},
-                 {"full", RLR_STORE_FULL},
-                 {"other", RLR_STORE_OTHER}};
+        rlr_message_status_t status;
+    } words[] = {{"ok", RLR_MESSAGE_OK},
+                 {"late", RLR_MESSAGE_LATE},
+                 {"full", RLR_MESSAGE_FULL},
+                 {"other", RLR_MESSAGE_OTHER}};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (text->type == REDIS_REPLY_STRING
@@ -124,7 +125,7 @@ static bool read_status(rlr_store_reply_t *reply, const redisReply *text)
 }
 
 /* The part of a reply to a heartbeat that is for operators. */
-static bool read_absent(rlr_store_absent_t *absent, const redisReply *head)
+static bool read_absent(rlr_message_absent_t *absent, const redisReply *head)
 {
     int64_t missing;
     int64_t reserved;
@@ -144,7 +145,7 @@ static bool read_absent(rlr_store_absent_t *absent, const redisReply *head)
     return true;
 }
 
-static bool read_head(rlr_store_reply_t *reply, const redisReply *head)
+static bool read_head(rlr_message_reply_t *reply, const redisReply *head)
 {
     int64_t now_ms;
     int64_t number;
@@ -170,7 +171,7 @@ static bool read_head(rlr_store_reply_t *reply, const redisReply *head)
     return head->elements == 7 || read_absent(&reply->absent, head);
 }
 
-static bool read_grant(rlr_store_grant_t *grant, const redisReply *reply)
+static bool read_grant(rlr_message_grant_t *grant, const redisReply *reply)
 {
     int64_t granted;
     int64_t unused;
@@ -188,7 +189,7 @@ static bool read_grant(rlr_store_grant_t *grant, const redisReply *reply)
     return true;
 }
 
-static bool read_rules(rlr_store_rules_t *rules, const redisReply *reply)
+static bool read_rules(rlr_message_rules_t *rules, const redisReply *reply)
 {
     int64_t age_ms;
 
@@ -203,14 +204,14 @@ static bool read_rules(rlr_store_rules_t *rules, const redisReply *reply)
     return true;
 }
 
-void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,
+void rlr_wire_decode(rlr_message_reply_t *reply, uint32_t item_count,
                      const void *redis_reply, const char **error)
 {
     const redisReply *all = redis_reply;
     bool is_read = is_array(all, 1) && read_head(reply, all->element[0]);
 
     *error = all->type == REDIS_REPLY_ERROR ? all->str : NULL;
-    if (is_read && reply->status == RLR_STORE_OK && item_count > 0) {
+    if (is_read && reply->status == RLR_MESSAGE_OK && item_count > 0) {
         is_read = all->elements == 1 + (size_t)item_count;
         for (uint32_t i = 0; is_read && i < item_count; i++) {
             is_read = read_grant(&reply->grants[i], all->element[1 + i]);
@@ -221,6 +222,6 @@ void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,
             && read_rules(reply->rules, all->element[1]);
     }
     if (!is_read) {
-        reply->status = RLR_STORE_FAILED;
+        reply->status = RLR_MESSAGE_FAILED;
     }
 }

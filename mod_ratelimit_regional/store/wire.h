@@ -7,7 +7,7 @@
 
 #include <apr_pools.h>
 
-#include "../group/store.h"
+#include "../protocol/message.h"
 
 typedef struct rlr_wire_command_t {
     int count;
@@ -15,18 +15,19 @@ typedef struct rlr_wire_command_t {
     size_t *lengths;
 } rlr_wire_command_t;
 
-/* The script, group/grant.lua. */
+/* The script, protocol/grant.lua. */
 extern const char rlr_wire_script[];
 
 /* Encodes the call to a partition, in pool; sha is the script's. */
-void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
-                     uint32_t partition, const char *sha, apr_pool_t *pool);
+void rlr_wire_encode(rlr_wire_command_t *command,
+                     const rlr_message_call_t *call, uint32_t partition,
+                     const char *sha, apr_pool_t *pool);
 
 /* Reads a reply of hiredis (redisReply). reply->grants has room for all items,
- * and reply->rules is NULL but for RLR_STORE_READ.
- * Sets RLR_STORE_FAILED if it is anything else; *error is then its text, or
+ * and reply->rules is NULL but for RLR_MESSAGE_READ.
+ * Sets RLR_MESSAGE_FAILED if it is anything else; *error is then its text, or
  * NULL. */
-void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,
+void rlr_wire_decode(rlr_message_reply_t *reply, uint32_t item_count,
                      const void *redis_reply, const char **error);
 
 #endif

@@ -11,7 +11,7 @@
 #include <http_core.h>
 
 #include "../private.h"
-#include "../group/period.h"
+#include "../protocol/period.h"
 #include "exchange.h"
 #include "leave.h"
 #include "publish.h"
@@ -22,7 +22,7 @@
 
 typedef struct worker_t {
     rlr_exchange_t exchange;
-    const rlr_group_t *group;
+    const rlr_store_t *store;
     server_rec *server;
     apr_pool_t *pool; /* of the thread */
     apr_thread_t *thread;
@@ -34,7 +34,7 @@ typedef struct worker_t {
 /* The outcome for requests without a lease. */
 static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
 {
-    rlr_ledger_summary_t summary;
+    rlr_shared_summary_t summary;
 
     if (worker->failure == RLR_FAILURE_OPEN) {
         return "this host counts by itself";
@@ -42,8 +42,8 @@ static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
     if (worker->failure == RLR_FAILURE_CLOSED) {
         return "keys without a lease are refused";
     }
-    rlr_ledger_sum_up(&summary, worker->exchange.ledger, false, now_ms);
-    return summary.starting == RLR_LEDGER_PARTITIONS
+    rlr_shared_sum_up(&summary, worker->exchange.shared, false, now_ms);
+    return summary.starting == RLR_SHARED_PARTITIONS
         ? "this host has not been connected to it since its start: it has "
           "no share, and refuses all requests"
         : "keys without a lease are refused, or decided by the share of this "
@@ -52,9 +52,9 @@ static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
 
 static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
 {
-    if (!rlr_ledger_warns(worker->exchange.ledger,
-                          worker->exchange.is_refused ? RLR_LEDGER_REFUSED
-                                                      : RLR_LEDGER_AWAY,
+    if (!rlr_shared_warns(worker->exchange.shared,
+                          worker->exchange.is_refused ? RLR_SHARED_REFUSED
+                                                      : RLR_SHARED_AWAY,
                           now_ms)) {
         return;
     }
@@ -73,15 +73,15 @@ static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
 
 /* Once for each start. */
 static void log_start(const worker_t *worker,
-                      const rlr_ledger_summary_t *summary, uint64_t now_ms)
+                      const rlr_shared_summary_t *summary, uint64_t now_ms)
 {
     uint64_t started_ms = (uint64_t)summary->started_ms;
     uint64_t left_ms;
 
     /* Before that RLR0122 names the hosts that are missing. */
-    if (summary->started_ms <= 0 || summary->members < RLR_LEDGER_PARTITIONS
-        || !rlr_group_is_starting(worker->group, summary, &left_ms)
-        || !rlr_ledger_is_new_start(worker->exchange.ledger,
+    if (summary->started_ms <= 0 || summary->members < RLR_SHARED_PARTITIONS
+        || !rlr_store_is_starting(worker->store, summary, &left_ms)
+        || !rlr_shared_is_new_start(worker->exchange.shared,
                                     now_ms - started_ms)) {
         return;
     }
@@ -90,7 +90,7 @@ static void log_start(const worker_t *worker,
                                  "ago: nothing is admitted under a rule until "
                                  "its interval has passed since then, under "
                                  "the longest, of %u s, for %lu s more",
-                 (unsigned long)(started_ms / 1000), worker->group->longest_sec,
+                 (unsigned long)(started_ms / 1000), worker->store->longest_sec,
                  (unsigned long)(left_ms / 1000 + 1));
 }
 
@@ -98,7 +98,7 @@ static void log_start(const worker_t *worker,
 static const char *describe_round_trip(const worker_t *worker, char *text,
                                        size_t size)
 {
-    const rlr_stats_t *stats = rlr_ledger_stats(worker->exchange.ledger);
+    const rlr_stats_t *stats = rlr_shared_stats(worker->exchange.shared);
     uint32_t advised_ms = rlr_stats_advise(stats, worker->exchange.timeout_ms);
     int length = apr_snprintf(text, size, "a round trip took %.1f ms of late",
                               (double)rlr_stats_recent_us(stats) / 1000);
@@ -114,18 +114,18 @@ static const char *describe_round_trip(const worker_t *worker, char *text,
 /* Hosts that are missing, and requests that the store came too late for. */
 static void log_state(const worker_t *worker, uint64_t now_ms)
 {
-    const rlr_ledger_t *ledger = worker->exchange.ledger;
-    rlr_stats_t *stats = rlr_ledger_stats(ledger);
+    const rlr_shared_t *shared = worker->exchange.shared;
+    rlr_stats_t *stats = rlr_shared_stats(shared);
     uint64_t late = rlr_stats_sum(stats, RLR_STATS_LATE)
         + rlr_stats_sum(stats, RLR_STATS_BUSY);
-    rlr_ledger_summary_t summary;
-    const rlr_store_absent_t *absent = &summary.absent;
+    rlr_shared_summary_t summary;
+    const rlr_message_absent_t *absent = &summary.absent;
     char text[160];
 
-    rlr_ledger_sum_up(&summary, ledger, false, now_ms);
+    rlr_shared_sum_up(&summary, shared, false, now_ms);
     log_start(worker, &summary, now_ms);
     if ((absent->missing > 0 || absent->reserved > 0)
-        && rlr_ledger_warns(ledger, RLR_LEDGER_ABSENT, now_ms)) {
+        && rlr_shared_warns(shared, RLR_SHARED_ABSENT, now_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0122) "%u of %u hosts are not connected to "
                                      "the store%s%s%s; it reserves the shares "
@@ -138,7 +138,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
                      (unsigned long)(absent->reserved_ms / 1000));
     }
     if (late > atomic_load(&stats->logged)
-        && rlr_ledger_warns(ledger, RLR_LEDGER_LATE, now_ms)) {
+        && rlr_shared_warns(shared, RLR_SHARED_LATE, now_ms)) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, worker->server,
             RLR_LOGNO(0123) "%lu requests were %s, which did not reply within "
@@ -154,9 +154,9 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
 
 static bool is_connected(const worker_t *worker, uint64_t now_ms)
 {
-    rlr_ledger_summary_t summary;
+    rlr_shared_summary_t summary;
 
-    rlr_ledger_sum_up(&summary, worker->exchange.ledger, false, now_ms);
+    rlr_shared_sum_up(&summary, worker->exchange.shared, false, now_ms);
     return summary.connected > 0;
 }
 
@@ -164,7 +164,7 @@ static void log_result(worker_t *worker, const char *error)
 {
     rlr_time_t now;
 
-    rlr_clock_monotonic.read(&now, NULL);
+    now = rlr_clock_now();
     if (error != NULL) {
         log_error(worker, error, now.floor_ms);
     }
@@ -175,7 +175,7 @@ static void log_result(worker_t *worker, const char *error)
         worker->is_away = false;
     }
     if (worker->exchange.is_clock_set
-        && rlr_ledger_warns(worker->exchange.ledger, RLR_LEDGER_CLOCK,
+        && rlr_shared_warns(worker->exchange.shared, RLR_SHARED_CLOCK,
                             now.floor_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0126) "the clock of the store was set, or that "
@@ -204,7 +204,7 @@ static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
 
         log_result(worker, error);
         if (error == NULL) {
-            rlr_publish_send(worker->exchange.connection, worker->group,
+            rlr_publish_send(worker->exchange.connection, worker->store,
                              scratch);
         }
         apr_pool_clear(scratch);
@@ -225,10 +225,10 @@ static apr_status_t stop(void *data)
 
 /* Slots for a quarter of the child's threads; if it has fewer than four, as
  * with prefork, for a quarter of the threads of all children, at least one. */
-static rlr_wait_slots_t get_wait_slots(const rlr_ledger_t *ledger,
+static rlr_wait_slots_t get_wait_slots(const rlr_shared_t *shared,
                                        apr_pool_t *pool)
 {
-    rlr_wait_slots_t slots = rlr_ledger_wait_slots(ledger);
+    rlr_wait_slots_t slots = rlr_shared_wait_slots(shared);
     uint32_t count;
     int threads = 0;
     int children = 0;
@@ -248,26 +248,26 @@ static rlr_wait_slots_t get_wait_slots(const rlr_ledger_t *ledger,
     return slots;
 }
 
-void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
+void rlr_worker_start(rlr_store_t *store, server_rec *server, apr_pool_t *pool)
 {
     worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
     rlr_exchange_t *exchange = &worker->exchange;
-    rlr_wait_slots_t slots = get_wait_slots(&group->ledger, pool);
+    rlr_wait_slots_t slots = get_wait_slots(&store->shared, pool);
     rlr_queue_t *queue = rlr_queue_make(&slots,
-                                        group->config->timeout_ms * 1000, pool);
+                                        store->config->timeout_ms * 1000, pool);
     apr_status_t rv = queue != NULL ? APR_SUCCESS : APR_ENOMEM;
 
     /* Of its own: a pool has one thread. */
     apr_pool_create(&worker->pool, NULL);
-    worker->group = group;
+    worker->store = store;
     worker->server = server;
-    worker->failure = group->config->failure;
-    exchange->ledger = &group->ledger;
-    exchange->member = group->member;
+    worker->failure = store->config->failure;
+    exchange->shared = &store->shared;
+    exchange->member = store->member;
     exchange->queue = queue;
-    exchange->timeout_ms = group->config->timeout_ms;
+    exchange->timeout_ms = store->config->timeout_ms;
     exchange->pool = worker->pool;
-    exchange->connection = rlr_connection_make(&group->config->connection,
+    exchange->connection = rlr_connection_make(&store->config->connection,
                                                worker->pool);
     if (rv == APR_SUCCESS) {
         rv = apr_generate_random_bytes((unsigned char *)&exchange->tag,
@@ -284,19 +284,19 @@ void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
         apr_pool_destroy(worker->pool);
         return;
     }
-    group->queue = queue;
+    store->queue = queue;
     apr_pool_pre_cleanup_register(pool, worker, stop);
 }
 
 /* ---- The end ---- */
 
 typedef struct end_t {
-    const rlr_group_t *group;
+    const rlr_store_t *store;
     server_rec *server;
     apr_pool_t *pool;
 } end_t;
 
-/* B + G of group/README.md. */
+/* B + G of protocol/README.md. */
 static uint64_t get_reserved_ms(const rlr_member_config_t *config)
 {
     return rlr_period_kept(config->share_ms) + RLR_PERIOD_TWO_STORES_MS;
@@ -313,14 +313,14 @@ static apr_status_t leave(void *data)
     if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_EXITING) {
         return APR_SUCCESS;
     }
-    members = rlr_leave_run(&left, &error, end->group, end->pool);
+    members = rlr_leave_run(&left, &error, end->store, end->pool);
     if (left < members) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, end->server,
                      RLR_LOGNO(0119) "left %u of %u partitions of the store: "
                                      "%s; in the others the share of this host "
                                      "is reserved for %u s",
                      left, members, error != NULL ? error : "a lock is held",
-                     (unsigned)(get_reserved_ms(&end->group->member) / 1000));
+                     (unsigned)(get_reserved_ms(&end->store->member) / 1000));
     }
     else if (members > 0) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, end->server,
@@ -330,12 +330,12 @@ static apr_status_t leave(void *data)
     return APR_SUCCESS;
 }
 
-void rlr_worker_leave_at_end(rlr_group_t *group, server_rec *server,
+void rlr_worker_leave_at_end(rlr_store_t *store, server_rec *server,
                              apr_pool_t *pconf)
 {
     end_t *end = apr_palloc(pconf, sizeof(*end));
 
-    end->group = group;
+    end->store = store;
     end->server = server;
     end->pool = pconf;
     /* Before the log is closed and the module unloaded. */

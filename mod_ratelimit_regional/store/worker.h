@@ -5,15 +5,15 @@
 
 #include <httpd.h>
 
-#include "group.h"
+#include "store.h"
 
 /* Makes group->queue and starts the thread, which ends with the pool. Logs
  * errors; without the thread the store counts as away. */
-void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool);
+void rlr_worker_start(rlr_store_t *store, server_rec *server, apr_pool_t *pool);
 
 /* Leaves the store when httpd ends, and with it pconf; not at a restart. Logs
  * the outcome. */
-void rlr_worker_leave_at_end(rlr_group_t *group, server_rec *server,
+void rlr_worker_leave_at_end(rlr_store_t *store, server_rec *server,
                              apr_pool_t *pconf);
 
 #endif

@@ -16,7 +16,7 @@
 #include <apr_general.h>
 #include <hiredis/hiredis.h>
 
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 #include "../../mod_ratelimit_regional/store/wire.h"
 #include "group_store.h"
 
@@ -26,8 +26,8 @@
 
 /* A host; some of its calls are wrong on purpose. */
 typedef struct host_t {
-    unsigned char id[RLR_STORE_ID_BYTES];
-    char epochs[2][RLR_STORE_EPOCH_BYTES];
+    unsigned char id[RLR_MESSAGE_ID_BYTES];
+    char epochs[2][RLR_MESSAGE_EPOCH_BYTES];
     int number;
     bool was_member;
     bool is_clean;
@@ -102,31 +102,31 @@ static void load(compare_t *compare)
 
 static uint32_t pick_flags(compare_t *compare, const host_t *host)
 {
-    uint32_t flags = host->was_member ? RLR_STORE_BRING : RLR_STORE_FRESH;
+    uint32_t flags = host->was_member ? RLR_MESSAGE_BRING : RLR_MESSAGE_FRESH;
 
     if (compare->calm > 0 || compare->stopping > 0) {
-        return flags | (host->is_clean ? RLR_STORE_CLEAN : 0);
+        return flags | (host->is_clean ? RLR_MESSAGE_CLEAN : 0);
     }
     if (host->is_clean && pick(compare, 50) > 0) {
-        flags |= RLR_STORE_CLEAN;
+        flags |= RLR_MESSAGE_CLEAN;
     }
     if (host->was_member && !host->is_clean && pick(compare, 4) > 0) {
-        flags |= RLR_STORE_ATTEST;
+        flags |= RLR_MESSAGE_ATTEST;
     }
     if (pick(compare, 500) == 0) {
-        flags |= RLR_STORE_CLOCK;
+        flags |= RLR_MESSAGE_CLOCK;
     }
     if (pick(compare, 60) == 0) {
-        flags |= RLR_STORE_LOCAL;
+        flags |= RLR_MESSAGE_LOCAL;
     }
     if (pick(compare, 40) == 0) {
-        flags &= ~RLR_STORE_BRING;
+        flags &= ~RLR_MESSAGE_BRING;
     }
     return flags;
 }
 
 static void fill_items(compare_t *compare, host_t *host,
-                       rlr_store_item_t *items)
+                       rlr_message_item_t *items)
 {
     static const rlr_limit_t limits[] = {
         {10, 10}, {3, 5}, {30, 60}, {300, 10}, {6000, 10}};
@@ -152,13 +152,13 @@ static void fill_items(compare_t *compare, host_t *host,
 static uint32_t pick_leave(compare_t *compare)
 {
     if (compare->stopping > 0) {
-        return compare->stopping % 2 == 1 ? RLR_STORE_LEAVE : 0;
+        return compare->stopping % 2 == 1 ? RLR_MESSAGE_LEAVE : 0;
     }
-    return compare->calm == 0 && pick(compare, 80) == 0 ? RLR_STORE_LEAVE : 0;
+    return compare->calm == 0 && pick(compare, 80) == 0 ? RLR_MESSAGE_LEAVE : 0;
 }
 
-static bool has_same_grants(const rlr_store_grant_t *a,
-                            const rlr_store_grant_t *b)
+static bool has_same_grants(const rlr_message_grant_t *a,
+                            const rlr_message_grant_t *b)
 {
     for (int i = 0; i < ITEMS; i++) {
         if (a[i].granted != b[i].granted || a[i].wait_ms != b[i].wait_ms
@@ -169,28 +169,30 @@ static bool has_same_grants(const rlr_store_grant_t *a,
     return true;
 }
 
-static void count(compare_t *compare, const rlr_store_call_t *call,
-                  const rlr_store_reply_t *reply)
+static void count(compare_t *compare, const rlr_message_call_t *call,
+                  const rlr_message_reply_t *reply)
 {
-    compare->other += reply->status == RLR_STORE_OTHER;
-    compare->set += (call->flags & RLR_STORE_CLOCK) != 0
+    compare->other += reply->status == RLR_MESSAGE_OTHER;
+    compare->set += (call->flags & RLR_MESSAGE_CLOCK) != 0
         && memcmp(call->epoch, reply->epoch, sizeof(call->epoch)) != 0;
-    if (reply->status != RLR_STORE_OK || call->kind != RLR_STORE_HEARTBEAT) {
+    if (reply->status != RLR_MESSAGE_OK
+        || call->kind != RLR_MESSAGE_HEARTBEAT) {
         return;
     }
-    compare->left += (call->flags & RLR_STORE_LEAVE) != 0;
+    compare->left += (call->flags & RLR_MESSAGE_LEAVE) != 0;
     for (int i = 0; i < ITEMS && compare->config > 0; i++) {
         compare->followed += reply->grants[i].granted;
     }
 }
 
 /* Sends the call to both; false if the replies differ. */
-static bool send_both(compare_t *compare, host_t *host, rlr_store_call_t *call,
-                      rlr_store_reply_t *reply, apr_pool_t *pool)
+static bool send_both(compare_t *compare, host_t *host,
+                      rlr_message_call_t *call, rlr_message_reply_t *reply,
+                      apr_pool_t *pool)
 {
-    rlr_store_grant_t grants[2][ITEMS] = {{{0}}};
-    rlr_store_reply_t replies[2] = {{.grants = grants[0]},
-                                    {.grants = grants[1]}};
+    rlr_message_grant_t grants[2][ITEMS] = {{{0}}};
+    rlr_message_reply_t replies[2] = {{.grants = grants[0]},
+                                      {.grants = grants[1]}};
     rlr_wire_command_t command;
     redisReply *received;
     const char *error;
@@ -235,12 +237,14 @@ static bool send_both(compare_t *compare, host_t *host, rlr_store_call_t *call,
 }
 
 static void learn(compare_t *compare, host_t *host,
-                  const rlr_store_call_t *call, const rlr_store_reply_t *reply)
+                  const rlr_message_call_t *call,
+                  const rlr_message_reply_t *reply)
 {
     int64_t now = (int64_t)compare->now_ms;
 
-    if (call->kind != RLR_STORE_HEARTBEAT || reply->status != RLR_STORE_OK) {
-        host->is_clean = host->is_clean && reply->status == RLR_STORE_OK;
+    if (call->kind != RLR_MESSAGE_HEARTBEAT
+        || reply->status != RLR_MESSAGE_OK) {
+        host->is_clean = host->is_clean && reply->status == RLR_MESSAGE_OK;
         return;
     }
     host->joined = now + reply->joined_offset_ms;
@@ -256,7 +260,7 @@ static void restart_host(host_t *host)
     host->was_member = false;
     host->is_clean = false;
     host->is_greeted = false;
-    host->number = RLR_STORE_NO_NUMBER;
+    host->number = RLR_MESSAGE_NO_NUMBER;
 }
 
 static uint64_t pick_host(compare_t *compare)
@@ -282,7 +286,7 @@ static uint64_t pick_kind(compare_t *compare, const host_t *host)
 }
 
 /* The group's, and now and then another one. */
-static void set_config(compare_t *compare, rlr_store_call_t *call)
+static void set_config(compare_t *compare, rlr_message_call_t *call)
 {
     bool is_wrong = compare->calm == 0 && compare->stopping == 0
         && pick(compare, 100) == 0;
@@ -296,12 +300,12 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     uint64_t number = pick_host(compare);
     host_t *host = &compare->hosts[number];
     int64_t now = (int64_t)compare->now_ms;
-    rlr_store_item_t items[ITEMS];
-    rlr_store_mark_t mark = {{0}, 2, 4000};
-    rlr_store_reply_t reply;
+    rlr_message_item_t items[ITEMS];
+    rlr_message_mark_t mark = {{0}, 2, 4000};
+    rlr_message_reply_t reply;
     uint64_t kind = pick_kind(compare, host);
-    rlr_store_call_t call = {
-        .kind = RLR_STORE_HEARTBEAT,
+    rlr_message_call_t call = {
+        .kind = RLR_MESSAGE_HEARTBEAT,
         .latest_ms = compare->now_ms + 200,
         .number = host->number,
         .base_offset_ms = host->base - now,
@@ -315,7 +319,7 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     fill_items(compare, host, items);
     set_config(compare, &call);
     if (kind <= 1) {
-        call.kind = kind == 0 ? RLR_STORE_HELLO : RLR_STORE_REPORT;
+        call.kind = kind == 0 ? RLR_MESSAGE_HELLO : RLR_MESSAGE_REPORT;
         call.item_count = 0;
         call.marks = &mark;
         call.mark_count = kind == 1;
@@ -329,7 +333,7 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     }
     learn(compare, host, &call, &reply);
     host->is_greeted = true;
-    if ((call.flags & RLR_STORE_LEAVE) != 0 && pick(compare, 4) > 0) {
+    if ((call.flags & RLR_MESSAGE_LEAVE) != 0 && pick(compare, 4) > 0) {
         restart_host(host);
     }
     compare->calm -= compare->calm > 0;
@@ -403,7 +407,7 @@ int main(int argc, char **argv)
     compare.store = group_store_make(1, 0);
     for (int host = 0; host < HOSTS; host++) {
         compare.hosts[host].id[1] = (unsigned char)host;
-        compare.hosts[host].number = RLR_STORE_NO_NUMBER;
+        compare.hosts[host].number = RLR_MESSAGE_NO_NUMBER;
     }
     run(&compare, "FLUSHALL");
     load(&compare);

@@ -24,11 +24,11 @@ enum event_kind {
 };
 
 typedef struct call_t {
-    rlr_store_call_t call;
-    rlr_store_reply_t reply;
-    rlr_store_item_t item;
-    rlr_store_grant_t grant;
-    rlr_store_mark_t *marks;
+    rlr_message_call_t call;
+    rlr_message_reply_t reply;
+    rlr_message_item_t item;
+    rlr_message_grant_t grant;
+    rlr_message_mark_t *marks;
     uint32_t generation;
     uint64_t sent_ms;
     uint64_t sent_us;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 
 void sim_release(call_t *call)
 {
@@ -45,7 +45,7 @@ void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server)
         until = host->unanswered_until_us;
     }
     if (sim->us < host->hello_until_us
-        && (event.call->call.kind != RLR_STORE_HELLO
+        && (event.call->call.kind != RLR_MESSAGE_HELLO
             || sim->us / 1000000 % 40 != 0)) {
         sim_release(event.call);
         return;
@@ -74,8 +74,8 @@ void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server)
 void sim_execute(sim_t *sim, host_t *host, event_t event)
 {
     call_t *call = event.call;
-    rlr_store_grant_t grant = {0, -1, 0, 0};
-    rlr_store_reply_t reply = {.grants = &grant};
+    rlr_message_grant_t grant = {0, -1, 0, 0};
+    rlr_message_reply_t reply = {.grants = &grant};
 
     if (sim->is_down[call->server]) {
         sim_release(call);
@@ -344,7 +344,7 @@ static void stop_host(sim_t *sim, host_t *host)
     }
     for (uint32_t i = 0; i < host->buckets; i++) {
         for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
-            rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+            rlr_message_item_t items[RLR_LEASE_CLOSINGS];
             uint32_t count = rlr_lease_close(items, &key->lease, now_ms);
 
             for (uint32_t item = 0; item < count; item++) {

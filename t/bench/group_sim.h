@@ -4,8 +4,8 @@
 #define GROUP_SIM_H
 
 #include "../../mod_ratelimit_regional/counter/window_rebuild.h"
-#include "../../mod_ratelimit_regional/group/lease.h"
-#include "../../mod_ratelimit_regional/group/member.h"
+#include "../../mod_ratelimit_regional/protocol/lease.h"
+#include "../../mod_ratelimit_regional/protocol/member.h"
 #include "group_event.h"
 #include "group_log.h"
 
@@ -86,7 +86,7 @@ rlr_limit_t sim_limit(uint32_t key);
 uint64_t sim_random(sim_t *sim);
 uint64_t sim_clock(const sim_t *sim, const host_t *host);
 void sim_start_host(sim_t *sim, host_t *host);
-void sim_send_last(sim_t *sim, host_t *host, const rlr_store_item_t *item);
+void sim_send_last(sim_t *sim, host_t *host, const rlr_message_item_t *item);
 void sim_reply(sim_t *sim, host_t *host, call_t *call);
 
 /* group_events.c: the queue of events. */

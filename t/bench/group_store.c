@@ -2,11 +2,13 @@
 /* Epochs, members and grants. */
 #include "group_store.h"
 
+#include "../../mod_ratelimit_regional/protocol/member.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 #include "group_store_state.h"
 
 #define MARKS_MAX 64
@@ -113,7 +115,8 @@ static void begin_epoch(group_store_t *store, uint32_t members,
 
 /* ---- Members ---- */
 
-static int find_number(const group_store_t *store, const rlr_store_call_t *call)
+static int find_number(const group_store_t *store,
+                       const rlr_message_call_t *call)
 {
     const record_t *records = store->records;
     bool has_number = call->number >= 0 && call->number < (int)store->members;
@@ -139,7 +142,7 @@ static int find_number(const group_store_t *store, const rlr_store_call_t *call)
             timed_out = timed_out < 0 ? i : timed_out;
         }
     }
-    if (has_number && (call->flags & RLR_STORE_BRING) != 0) {
+    if (has_number && (call->flags & RLR_MESSAGE_BRING) != 0) {
         const record_t *record = &records[call->number];
 
         if (record->kind == EMPTY
@@ -157,31 +160,32 @@ static int find_number(const group_store_t *store, const rlr_store_call_t *call)
 
 /* The kind of a member whose previous heartbeat was not with this epoch. */
 static void set_kind(group_store_t *store, record_t *record,
-                     const rlr_store_call_t *call, bool keeps)
+                     const rlr_message_call_t *call, bool keeps)
 {
     record->attested = store->now + call->base_offset_ms;
     record->joined = keeps ? store->now + call->joined_offset_ms : store->now;
     record->kind = keeps ? BROUGHT : MOVED;
-    if (keeps && (call->flags & RLR_STORE_ATTEST) != 0) {
+    if (keeps && (call->flags & RLR_MESSAGE_ATTEST) != 0) {
         record->kind = ATTESTED;
     }
-    else if ((call->flags & RLR_STORE_FRESH) != 0) {
+    else if ((call->flags & RLR_MESSAGE_FRESH) != 0) {
         record->kind = NEW;
     }
-    store->old = store->old || (call->flags & RLR_STORE_FRESH) == 0;
+    store->old = store->old || (call->flags & RLR_MESSAGE_FRESH) == 0;
 }
 
-static void join(group_store_t *store, int number, const rlr_store_call_t *call)
+static void join(group_store_t *store, int number,
+                 const rlr_message_call_t *call)
 {
     record_t *record = &store->records[number];
     bool had_left = has_no_host(store, record);
     bool keeps = number == call->number && !had_left
-        && (call->flags & RLR_STORE_BRING) != 0;
+        && (call->flags & RLR_MESSAGE_BRING) != 0;
 
     if (keeps) {
         record->base = max_of(store->now, store->now + call->base_offset_ms);
     }
-    else if (!had_left || (call->flags & RLR_STORE_FRESH) == 0) {
+    else if (!had_left || (call->flags & RLR_MESSAGE_FRESH) == 0) {
         record->base = max_of(
             max_of(record->base, record->heartbeat + get_held(store)),
             store->now + RLR_PERIOD_TWO_STORES_MS + RLR_PERIOD_CALL_MS);
@@ -262,13 +266,13 @@ static void scan(group_store_t *store)
 }
 
 static void renew(group_store_t *store, int number,
-                  const rlr_store_call_t *call)
+                  const rlr_message_call_t *call)
 {
     record_t *record = &store->records[number];
     bool is_other = record->kind == EMPTY
         || memcmp(record->id, call->id, sizeof(call->id)) != 0;
-    bool has_used_share = (call->flags & RLR_STORE_LOCAL) != 0
-        || (call->flags & RLR_STORE_CLEAN) == 0;
+    bool has_used_share = (call->flags & RLR_MESSAGE_LOCAL) != 0
+        || (call->flags & RLR_MESSAGE_CLEAN) == 0;
     bool had_timed_out = store->now
         >= record->heartbeat + RLR_PERIOD_TIMEOUT_MS;
     bool is_changed = is_other || has_used_share;
@@ -280,7 +284,7 @@ static void renew(group_store_t *store, int number,
         record->base = max_of(record->base, store->now);
         set_kind(store, record, call,
                  number == call->number
-                     && (call->flags & RLR_STORE_BRING) != 0);
+                     && (call->flags & RLR_MESSAGE_BRING) != 0);
     }
     if (is_changed) {
         store->ready = !store->complete && is_ready(store) ? store->now : 0;
@@ -304,19 +308,21 @@ static void leave(group_store_t *store, int number)
 
 /* Whether the call is one of a host that has left, or that leaves
  * and is not a member. */
-static bool has_left(const record_t *record, const rlr_store_call_t *call)
+static bool has_left(const record_t *record, const rlr_message_call_t *call)
 {
     bool is_own = record->kind != EMPTY
         && memcmp(record->id, call->id, sizeof(call->id)) == 0;
 
-    return is_own ? record->kind == LEFT : (call->flags & RLR_STORE_LEAVE) != 0;
+    return is_own ? record->kind == LEFT
+                  : (call->flags & RLR_MESSAGE_LEAVE) != 0;
 }
 
 /* ---- Grants ---- */
 
 /* Lists the shares of the key that are reserved; their sum. */
 static int64_t reserve(group_part_t *parts, uint32_t *count,
-                       const group_store_t *store, const rlr_store_item_t *item)
+                       const group_store_t *store,
+                       const rlr_message_item_t *item)
 {
     int64_t settle = (int64_t)rlr_period_settle(item->limit.interval_sec);
     int64_t sum = 0;
@@ -332,8 +338,8 @@ static int64_t reserve(group_part_t *parts, uint32_t *count,
             part.at = max_of(part.at,
                              record->heartbeat + get_held(store) + settle);
         }
-        part.amount = rlr_store_share((int)store->odd[i], item->limit.count,
-                                      store->members, item->key);
+        part.amount = rlr_member_share((int)store->odd[i], item->limit.count,
+                                       store->members, item->key);
         sum += part.amount;
         parts[(*count)++] = part;
     }
@@ -355,8 +361,8 @@ static int64_t wait_for_epoch(const group_store_t *store, int64_t wait,
     return wait < at ? wait : at;
 }
 
-static void grant(group_store_t *store, const rlr_store_item_t *item,
-                  rlr_store_grant_t *out)
+static void grant(group_store_t *store, const rlr_message_item_t *item,
+                  rlr_message_grant_t *out)
 {
     int64_t interval_ms = (int64_t)item->limit.interval_sec * 1000;
     int64_t period_ms = rlr_period_lease(item->limit.interval_sec);
@@ -399,21 +405,21 @@ static void grant(group_store_t *store, const rlr_store_item_t *item,
                            period_ms + interval_ms));
 }
 
-static void heartbeat(group_store_t *store, const rlr_store_call_t *call,
-                      rlr_store_reply_t *reply)
+static void heartbeat(group_store_t *store, const rlr_message_call_t *call,
+                      rlr_message_reply_t *reply)
 {
     int number = find_number(store, call);
 
     if (number < 0) {
-        reply->status = RLR_STORE_FULL;
+        reply->status = RLR_MESSAGE_FULL;
         return;
     }
     if (has_left(&store->records[number], call)) {
-        reply->status = RLR_STORE_LATE;
+        reply->status = RLR_MESSAGE_LATE;
         return;
     }
     renew(store, number, call);
-    if ((call->flags & RLR_STORE_LEAVE) != 0) {
+    if ((call->flags & RLR_MESSAGE_LEAVE) != 0) {
         leave(store, number);
     }
     reply->number = number;
@@ -427,8 +433,8 @@ static void heartbeat(group_store_t *store, const rlr_store_call_t *call,
 
 /* Begins another epoch if that of the data has ended; its status if it is one
  * of hosts with another configuration than that of the call. */
-static rlr_store_status_t take_epoch(group_store_t *store,
-                                     const rlr_store_call_t *call)
+static rlr_message_status_t take_epoch(group_store_t *store,
+                                       const rlr_message_call_t *call)
 {
     int64_t share_ms = (int64_t)call->share_ms;
 
@@ -436,39 +442,40 @@ static rlr_store_status_t take_epoch(group_store_t *store,
         begin_epoch(store, call->members, share_ms, false);
     }
     else if (memcmp(call->epoch, store->name, sizeof(call->epoch)) == 0
-             && (call->flags & RLR_STORE_CLOCK) != 0) {
+             && (call->flags & RLR_MESSAGE_CLOCK) != 0) {
         begin_epoch(store, store->members, store->share_ms, false);
     }
     if (store->members == call->members && store->share_ms == share_ms) {
-        return RLR_STORE_OK;
+        return RLR_MESSAGE_OK;
     }
     if (is_in_use(store)) {
-        return RLR_STORE_OTHER;
+        return RLR_MESSAGE_OTHER;
     }
     if (store->now > (int64_t)call->latest_ms) {
-        return RLR_STORE_LATE;
+        return RLR_MESSAGE_LATE;
     }
     begin_epoch(store, call->members, share_ms, true);
-    return RLR_STORE_OK;
+    return RLR_MESSAGE_OK;
 }
 
 void group_store_call(group_store_t *store, uint64_t us,
-                      const rlr_store_call_t *call, rlr_store_reply_t *reply)
+                      const rlr_message_call_t *call,
+                      rlr_message_reply_t *reply)
 {
     store->now = (int64_t)(us / 1000) + store->offset_ms;
     reply->now_ms = (uint64_t)store->now;
-    reply->number = RLR_STORE_NO_NUMBER;
+    reply->number = RLR_MESSAGE_NO_NUMBER;
     reply->base_offset_ms = 0;
     reply->joined_offset_ms = 0;
     reply->status = take_epoch(store, call);
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
-    reply->complete = reply->status == RLR_STORE_OK && store->complete;
-    if (reply->status != RLR_STORE_OK || call->kind == RLR_STORE_HELLO) {
+    reply->complete = reply->status == RLR_MESSAGE_OK && store->complete;
+    if (reply->status != RLR_MESSAGE_OK || call->kind == RLR_MESSAGE_HELLO) {
         return;
     }
     if (store->now > (int64_t)call->latest_ms
         || memcmp(call->epoch, store->name, sizeof(call->epoch)) != 0) {
-        reply->status = RLR_STORE_LATE;
+        reply->status = RLR_MESSAGE_LATE;
         return;
     }
     for (uint32_t i = 0; i < call->mark_count; i++) {
@@ -477,7 +484,7 @@ void group_store_call(group_store_t *store, uint64_t us,
             store->now + 1 + (int64_t)call->marks[i].left_ms,
             call->marks[i].amount, 0);
     }
-    if (call->kind == RLR_STORE_HEARTBEAT) {
+    if (call->kind == RLR_MESSAGE_HEARTBEAT) {
         heartbeat(store, call, reply);
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of mod_ratelimit_regional/group/grant.lua in C, for the
+/* The rules of mod_ratelimit_regional/protocol/grant.lua in C, for the
  * simulation: one partition of one server. */
 #ifndef GROUP_STORE_H
 #define GROUP_STORE_H
 
-#include "../../mod_ratelimit_regional/group/store.h"
+#include "../../mod_ratelimit_regional/protocol/message.h"
 
 typedef struct group_store_t group_store_t;
 
@@ -23,7 +23,8 @@ void group_store_set_clock(group_store_t *store, int64_t by_ms);
 /* Executes a call at a time in microseconds; reply->grants has room for all
  * items. */
 void group_store_call(group_store_t *store, uint64_t us,
-                      const rlr_store_call_t *call, rlr_store_reply_t *reply);
+                      const rlr_message_call_t *call,
+                      rlr_message_reply_t *reply);
 
 /* Keys with a mark, and the marks. */
 void group_store_size(const group_store_t *store, uint64_t *keys,

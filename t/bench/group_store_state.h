@@ -11,7 +11,7 @@
 enum kind { EMPTY, NEW, ATTESTED, BROUGHT, MOVED, LEFT };
 
 typedef struct record_t {
-    unsigned char id[RLR_STORE_ID_BYTES];
+    unsigned char id[RLR_MESSAGE_ID_BYTES];
     int64_t heartbeat;
     int64_t base;
     int64_t attested;
@@ -26,7 +26,7 @@ struct group_store_t {
     /* The epoch. */
     bool exists;
     uint32_t made_by;
-    char name[RLR_STORE_EPOCH_BYTES + 1];
+    char name[RLR_MESSAGE_EPOCH_BYTES + 1];
     int64_t start;
     uint32_t members;
     int64_t share_ms;

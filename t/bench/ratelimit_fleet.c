@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/ */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/ */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* OBJECTS: ../mod_ratelimit_regional/rules/sha256.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/address.c */
@@ -42,7 +42,7 @@
 #define STACK_SIZE (512U * 1024U)
 
 typedef struct host_t {
-    rlr_ledger_t ledger;
+    rlr_shared_t shared;
     rlr_exchange_t exchange;
     apr_pool_t *pool;
     pthread_t thread;
@@ -74,7 +74,7 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
                              const char *address)
 {
     rlr_wait_slots_t slots = {.count = 1};
-    unsigned char id[RLR_STORE_ID_BYTES] = {0};
+    unsigned char id[RLR_MESSAGE_ID_BYTES] = {0};
     rlr_connection_config_t *config;
     const char *problem = NULL;
     void *memory;
@@ -87,13 +87,13 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
     }
     memcpy(id, &number, sizeof(number));
     id[sizeof(number)] = 1;
-    memory = mmap(NULL, rlr_ledger_size(LEASES), PROT_READ | PROT_WRITE,
+    memory = mmap(NULL, rlr_shared_size(LEASES), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED
-        || !rlr_ledger_create(&host->ledger, memory, LEASES, id, id)) {
-        return "no memory for a ledger";
+        || !rlr_shared_create(&host->shared, memory, LEASES, id, id)) {
+        return "no memory for a shared";
     }
-    host->exchange.ledger = &host->ledger;
+    host->exchange.shared = &host->shared;
     slots.all = apr_pcalloc(host->pool, sizeof(*slots.all));
     host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US, host->pool);
     host->exchange.connection = rlr_connection_make(config, host->pool);
@@ -114,11 +114,11 @@ static fleet_state_t look(host_t *hosts, uint32_t count)
     rlr_time_t now;
 
     rlr_clock_monotonic.read(&now, NULL);
-    for (uint32_t i = 0; i < count * RLR_LEDGER_PARTITIONS; i++) {
-        const rlr_ledger_t *ledger = &hosts[i / RLR_LEDGER_PARTITIONS].ledger;
-        uint32_t partition = i % RLR_LEDGER_PARTITIONS;
-        const rlr_ledger_state_t *seen = rlr_ledger_lock(ledger, partition,
-                                                         now.floor_ms);
+    for (uint32_t i = 0; i < count * RLR_SHARED_PARTITIONS; i++) {
+        const rlr_shared_t *shared = &hosts[i / RLR_SHARED_PARTITIONS].shared;
+        uint32_t partition = i % RLR_SHARED_PARTITIONS;
+        const rlr_partition_state_t *seen = rlr_shared_lock(shared, partition,
+                                                            now.floor_ms);
 
         if (seen != NULL) {
             bool is_connected = seen->member.is_confirmed
@@ -126,10 +126,10 @@ static fleet_state_t look(host_t *hosts, uint32_t count)
 
             state.connected += is_connected;
             state.complete += is_connected && seen->member.is_complete;
-            rlr_ledger_unlock(ledger, partition);
+            rlr_shared_unlock(shared, partition);
         }
         if (partition == 0) {
-            state.errors += atomic_load(&rlr_ledger_stats(ledger)->errors);
+            state.errors += atomic_load(&rlr_shared_stats(shared)->errors);
         }
     }
     return state;
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (uint32_t second = 1;
-         second <= seconds && state.complete < count * RLR_LEDGER_PARTITIONS;
+         second <= seconds && state.complete < count * RLR_SHARED_PARTITIONS;
          second++) {
         static const struct timespec pause = {1, 0};
 
@@ -177,10 +177,10 @@ int main(int argc, char **argv)
         state = look(hosts, count);
         printf("%" PRIu32 " s: of %u %" PRIu32 " connected, %" PRIu32
                " complete, %" PRIu64 " rounds with errors\n",
-               second, count * RLR_LEDGER_PARTITIONS, state.connected,
+               second, count * RLR_SHARED_PARTITIONS, state.connected,
                state.complete, state.errors);
         fflush(stdout);
     }
     /* Without waiting for the threads. */
-    _Exit(state.complete == count * RLR_LEDGER_PARTITIONS ? 0 : 1);
+    _Exit(state.complete == count * RLR_SHARED_PARTITIONS ? 0 : 1);
 }

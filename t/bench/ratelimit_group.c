@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/ ../t/bench/group_store.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/ ../t/bench/group_store.c */
 /* OBJECTS: ../t/bench/group_marks.c ../t/bench/group_faults.c */
 /* OBJECTS: ../t/bench/group_log.c ../t/bench/group_events.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 
 #define TIMEOUT_US 5000
 
@@ -59,7 +59,7 @@ uint64_t sim_clock(const sim_t *sim, const host_t *host)
 static group_key_t *find_key(host_t *host, uint32_t key)
 {
     group_key_t **at = &host->keys[key % host->buckets];
-    unsigned char digest[RLR_STORE_KEY_BYTES] = {0};
+    unsigned char digest[RLR_MESSAGE_KEY_BYTES] = {0};
 
     while (*at != NULL && (*at)->key != key) {
         at = &(*at)->next;
@@ -93,7 +93,7 @@ void sim_start_host(sim_t *sim, host_t *host)
     rlr_member_init(&host->member);
     host->config.members = sim->host_count + sim->changes % 2;
     host->config.share_ms = sim->share_ms / (1 + sim->changes % 3);
-    for (int i = 0; i < RLR_STORE_ID_BYTES; i++) {
+    for (int i = 0; i < RLR_MESSAGE_ID_BYTES; i++) {
         host->config.id[i] = (unsigned char)sim_random(sim);
     }
     host->begun_us = sim->us;
@@ -116,7 +116,7 @@ static void send_call(sim_t *sim, host_t *host, group_key_t *key)
 {
     uint64_t now_ms = sim_clock(sim, host);
     bool alone;
-    rlr_store_kind_t kind = rlr_member_next(&host->member, &alone, now_ms);
+    rlr_message_kind_t kind = rlr_member_next(&host->member, &alone, now_ms);
     call_t *call = calloc(1, sizeof(*call));
     event_t event = {.kind = EVENT_EXECUTE, .host = host->index, .call = call};
 
@@ -131,10 +131,10 @@ static void send_call(sim_t *sim, host_t *host, group_key_t *key)
         host->alone_until_us = sim->us + 2 * RLR_PERIOD_CALL_MS * 1000;
         call->is_alone = true;
     }
-    if (kind == RLR_STORE_HEARTBEAT) {
+    if (kind == RLR_MESSAGE_HEARTBEAT) {
         host->heartbeat_sent_us = sim->us;
     }
-    if (kind == RLR_STORE_HEARTBEAT && key != NULL) {
+    if (kind == RLR_MESSAGE_HEARTBEAT && key != NULL) {
         rlr_lease_request(&call->item, &key->lease, key->waiting,
                           (sim_random(sim) >> 17) + 1, now_ms);
         call->call.items = &call->item;
@@ -145,7 +145,7 @@ static void send_call(sim_t *sim, host_t *host, group_key_t *key)
         key->waiting = 0;
         key->sent_us = sim->us;
     }
-    if (kind == RLR_STORE_REPORT) {
+    if (kind == RLR_MESSAGE_REPORT) {
         sim_add_marks(host, call, now_ms);
     }
     sim->calls++;
@@ -153,15 +153,15 @@ static void send_call(sim_t *sim, host_t *host, group_key_t *key)
 }
 
 /* A heartbeat of a host that stops, with an item, or the last one. */
-void sim_send_last(sim_t *sim, host_t *host, const rlr_store_item_t *item)
+void sim_send_last(sim_t *sim, host_t *host, const rlr_message_item_t *item)
 {
     uint64_t now_ms = sim_clock(sim, host);
     call_t *call = calloc(1, sizeof(*call));
     event_t event = {.kind = EVENT_EXECUTE, .host = host->index, .call = call};
 
     rlr_member_fill(&call->call, &host->member, &host->config,
-                    RLR_STORE_HEARTBEAT, now_ms);
-    call->call.flags |= item == NULL ? RLR_STORE_LEAVE : 0;
+                    RLR_MESSAGE_HEARTBEAT, now_ms);
+    call->call.flags |= item == NULL ? RLR_MESSAGE_LEAVE : 0;
     if (item != NULL) {
         call->item = *item;
         call->call.items = &call->item;
@@ -225,8 +225,8 @@ void sim_reply(sim_t *sim, host_t *host, call_t *call)
     if (call->is_alone) {
         host->alone_until_us = 0;
     }
-    if (call->call.kind == RLR_STORE_REPORT
-        && call->reply.status == RLR_STORE_OK) {
+    if (call->call.kind == RLR_MESSAGE_REPORT
+        && call->reply.status == RLR_MESSAGE_OK) {
         rlr_member_reported(&host->member, call->generation);
     }
     if (is_used && call->has_key) {

@@ -45,12 +45,12 @@ is headers_from($httpd_headers,
 
 # The limiter: the files that count, and those that read rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
-my $counting = qr{$limiter(?:(?:counter|group)/.*|decision/new_keys\.[ch])\z};
+my $counting = qr{$limiter(?:(?:counter|protocol)/.*|decision/new_keys\.[ch])\z};
 my $reading = qr{${limiter}rules/};
 is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
-    "httpd's headers not in the limiter's counter/, group/, rules/ and decision/new_keys";
+    "httpd's headers not in the limiter's counter/, protocol/, rules/ and decision/new_keys";
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
-    "APR's headers not in the limiter's counter/, group/ and decision/new_keys";
+    "APR's headers not in the limiter's counter/, protocol/ and decision/new_keys";
 
 only_in('PQ functions only in connection.c, conninfo.c, send.c, query.c and listener.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|send|query|listener)\.c\z});
@@ -81,12 +81,12 @@ is join(' ', sort keys %may), join(' ', sort keys %has_source),
 # Those of the limiter.
 my %limiter_may = (
     counter  => [],
-    group   => [qw(counter)],
+    protocol => [qw(counter)],
     rules    => [qw(counter)],
-    store    => [qw(rules group counter)],
-    config   => [qw(store rules group counter)],
-    decision => [qw(config store rules group counter)],
-    status   => [qw(decision config rules group counter)],
+    store    => [qw(rules protocol counter)],
+    config   => [qw(store rules protocol counter)],
+    decision => [qw(config store rules protocol counter)],
+    status   => [qw(decision config rules protocol counter)],
 );
 
 # Includes of a module's layers that its table does not allow.

@@ -54,6 +54,10 @@ my %OTHER = (
     'mod_agent/ctl/base/output.h'       => qr/\A(?:directive|error|print|relay|step|warn)\z/,
     # One table, in batch.h; these two move its lines.
     'mod_agent/supervisor/lease/batch_' => qr/\Abatch_/,
+    # The pair of each lock_.
+    'mod_ratelimit_regional/counter/lock.h'    => qr/\Aunlock_/,
+    # One window: its decisions, its words in memory, and its rebuilding.
+    'mod_ratelimit_regional/counter/window_'   => qr/\Awindow_/,
     # Functions without a subject.
     'mod_agent/supervisor/base/order.h' => qr/\A(?:earlier|larger|later|smaller)\z/,
 );
@@ -74,7 +78,7 @@ sub is_of {
 sub strangers_of {
     my ($file, $text) = @_;
     # Declarations and inline functions; calls in a body are indented.
-    return grep { !is_of($_, $file) && !is_of(s/\A[a-z]+_//r, $file) } $text =~ /^(?! )[^(){};=#]*?\b((?:agent|ctl|runner)_[a-z]\w*)\(/mg;
+    return grep { !is_of($_, $file) && !is_of(s/\A[a-z]+_//r, $file) } $text =~ /^(?! )[^(){};=#]*?\b((?:agent|ctl|rlr|runner)_[a-z]\w*)\(/mg;
 }
 
 my @samples = (
@@ -90,9 +94,9 @@ is join(' ', strangers_of(@{$_}[ 0, 1 ])), $_->[2], "the check is right about a 
 
 my $functions = 0;
 my @strangers;
-for my $file (source_files(qr{\Amod_agent/.*\.h\z})) {
+for my $file (source_files(qr{\Amod_\w+/.*\.h\z})) {
     my $text = ${ without_comments($file) };
-    $functions += () = $text =~ /^(?! )[^(){};=#]*?\b(?:agent|ctl|runner)_[a-z]\w*\(/mg;
+    $functions += () = $text =~ /^(?! )[^(){};=#]*?\b(?:agent|ctl|rlr|runner)_[a-z]\w*\(/mg;
     push @strangers, map { "$file: $_" } strangers_of($file, $text);
 }
 cmp_ok $functions, '>', 800, 'the functions of headers are found';

@@ -9,7 +9,7 @@ use Time::HiRes qw(time);
 
 my ($FRESH, $CLEAN) = (1, 8);
 my $redis = GroupTest::Redis->new;
-my ($sha) = $redis->run('SCRIPT', 'LOAD', slurp(root() . '/mod_ratelimit_regional/group/grant.lua')) =~ /([0-9a-f]{40})/;
+my ($sha) = $redis->run('SCRIPT', 'LOAD', slurp(root() . '/mod_ratelimit_regional/protocol/grant.lua')) =~ /([0-9a-f]{40})/;
 
 # A call of one of the hosts; the reply.
 sub call {

@@ -9,7 +9,7 @@ use Test::More;
 my ($FRESH, $CLEAN) = (1, 8);
 my ($KEY, $OTHER) = ('key0000000000001', 'key0000000000002');
 my $redis = GroupTest::Redis->new;
-my ($sha) = $redis->run('SCRIPT', 'LOAD', slurp(root() . '/mod_ratelimit_regional/group/grant.lua')) =~ /([0-9a-f]{40})/;
+my ($sha) = $redis->run('SCRIPT', 'LOAD', slurp(root() . '/mod_ratelimit_regional/protocol/grant.lua')) =~ /([0-9a-f]{40})/;
 my $tag = 0;
 
 # A call of the only host; the reply.

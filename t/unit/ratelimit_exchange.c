@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/ */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/ */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
@@ -16,7 +16,7 @@
 
 #include "../../mod_ratelimit_regional/store/exchange.h"
 #include "../bench/group_store.h"
-#include "ratelimit_ledger.h"
+#include "ratelimit_shared.h"
 
 /* Exchanges until a host is connected are fewer. */
 #define EXCHANGES 20
@@ -28,15 +28,15 @@ typedef struct answer_t {
     bool is_sent;
     bool is_lost;  /* there is no reply: the connection has been closed */
     uint32_t left; /* polls until its reply comes */
-    rlr_store_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
-    rlr_store_reply_t reply;
+    rlr_message_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
+    rlr_message_reply_t reply;
 } answer_t;
 
-struct rlr_store_connection_t {
-    group_store_t *stores[RLR_LEDGER_PARTITIONS];
-    answer_t answers[RLR_LEDGER_PARTITIONS];
+struct rlr_connection_t {
+    group_store_t *stores[RLR_SHARED_PARTITIONS];
+    answer_t answers[RLR_SHARED_PARTITIONS];
     /* After how many polls each partition answers; HANGS: never. */
-    uint32_t polls[RLR_LEDGER_PARTITIONS];
+    uint32_t polls[RLR_SHARED_PARTITIONS];
     bool has_nodes;
     uint32_t calls;
     uint32_t rounds;
@@ -52,18 +52,18 @@ static uint64_t get_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-const char *rlr_connection_open(rlr_store_connection_t *connection)
+const char *rlr_connection_open(rlr_connection_t *connection)
 {
     return NULL;
 }
 
-bool rlr_connection_has_nodes(const rlr_store_connection_t *connection)
+bool rlr_connection_has_nodes(const rlr_connection_t *connection)
 {
     return connection->has_nodes;
 }
 
-void rlr_connection_add(rlr_store_connection_t *connection,
-                        const rlr_store_call_t *call, uint32_t partition,
+void rlr_connection_add(rlr_connection_t *connection,
+                        const rlr_message_call_t *call, uint32_t partition,
                         apr_pool_t *scratch)
 {
     answer_t *answer = &connection->answers[partition];
@@ -78,39 +78,39 @@ void rlr_connection_add(rlr_store_connection_t *connection,
                      &answer->reply);
 }
 
-void rlr_connection_flush(rlr_store_connection_t *connection)
+void rlr_connection_flush(rlr_connection_t *connection)
 {
 }
 
-void rlr_connection_poll(rlr_store_connection_t *connection, int wait_ms)
+void rlr_connection_poll(rlr_connection_t *connection, int wait_ms)
 {
     connection->rounds++;
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         uint32_t *left = &connection->answers[i].left;
 
         *left -= *left != HANGS && *left > 0;
     }
 }
 
-bool rlr_connection_has_reply(const rlr_store_connection_t *connection,
+bool rlr_connection_has_reply(const rlr_connection_t *connection,
                               uint32_t partition)
 {
     return connection->answers[partition].left == 0;
 }
 
-void rlr_connection_expire(rlr_store_connection_t *connection,
-                           uint32_t partition)
+void rlr_connection_expire(rlr_connection_t *connection, uint32_t partition)
 {
     connection->answers[partition].left = 0;
     connection->answers[partition].is_lost = true;
 }
 
-const char *rlr_connection_receive(rlr_store_connection_t *connection,
-                                   uint32_t partition, rlr_store_reply_t *reply,
+const char *rlr_connection_receive(rlr_connection_t *connection,
+                                   uint32_t partition,
+                                   rlr_message_reply_t *reply,
                                    uint32_t item_count)
 {
     answer_t *answer = &connection->answers[partition];
-    rlr_store_grant_t *grants = reply->grants;
+    rlr_message_grant_t *grants = reply->grants;
 
     /* It would wait for a node of a cluster. */
     assert_int_equal(answer->left, 0);
@@ -127,7 +127,7 @@ const char *rlr_connection_receive(rlr_store_connection_t *connection,
 typedef struct host_t {
     case_t memory;
     rlr_exchange_t exchange;
-    rlr_store_connection_t connection;
+    rlr_connection_t connection;
     apr_pool_t *pool;
 } host_t;
 
@@ -139,11 +139,11 @@ static void start(host_t *host)
     apr_initialize();
     apr_pool_create(&host->pool, NULL);
     begin(&host->memory, 64);
-    slots = rlr_ledger_wait_slots(&host->memory.ledger);
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    slots = rlr_shared_wait_slots(&host->memory.shared);
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         host->connection.stores[i] = group_store_make(1, 0);
     }
-    host->exchange.ledger = &host->memory.ledger;
+    host->exchange.shared = &host->memory.shared;
     host->exchange.queue = rlr_queue_make(&slots, 1000, host->pool);
     host->exchange.connection = &host->connection;
     host->exchange.timeout_ms = 5;
@@ -155,7 +155,7 @@ static void start(host_t *host)
 
 static void stop(host_t *host)
 {
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         group_store_drop(host->connection.stores[i]);
     }
     end(&host->memory);
@@ -177,9 +177,9 @@ static const char *exchange_once(host_t *host)
 
 static uint32_t count_connected(host_t *host)
 {
-    rlr_ledger_summary_t summary;
+    rlr_shared_summary_t summary;
 
-    rlr_ledger_sum_up(&summary, &host->memory.ledger, false, get_us() / 1000);
+    rlr_shared_sum_up(&summary, &host->memory.shared, false, get_us() / 1000);
     return summary.connected;
 }
 
@@ -198,16 +198,16 @@ static void a_lock_that_is_not_free_holds_up_no_other_partition(void **state)
     host_t host;
 
     start(&host);
-    assert_non_null(rlr_ledger_lock(&host.memory.ledger, 15, get_us() / 1000));
+    assert_non_null(rlr_shared_lock(&host.memory.shared, 15, get_us() / 1000));
     assert_true(connect_partitions(&host, 15));
-    rlr_ledger_unlock(&host.memory.ledger, 15);
+    rlr_shared_unlock(&host.memory.shared, 15);
     assert_true(connect_partitions(&host, 16));
     stop(&host);
 }
 
 static void a_node_that_hangs_is_not_waited_for(void **state)
 {
-    unsigned char other[RLR_STORE_KEY_BYTES] = {0, 6};
+    unsigned char other[RLR_MESSAGE_KEY_BYTES] = {0, 6};
     host_t host;
     uint32_t hanging = 0;
 
@@ -220,7 +220,7 @@ static void a_node_that_hangs_is_not_waited_for(void **state)
     assert_true(connect_partitions(&host, 11));
     assert_true(rlr_exchange_is_waiting(&host.exchange));
     for (int i = 0; i < 100; i++) {
-        const rlr_store_call_t *call = &host.exchange.flights[6].call;
+        const rlr_message_call_t *call = &host.exchange.flights[6].call;
 
         rlr_queue_refill(host.exchange.queue, other, ten);
         exchange_once(&host);
@@ -238,21 +238,21 @@ static void the_reply_of_a_slow_node_is_taken_later(void **state)
     host.connection.has_nodes = true;
     /* More polls than a round waits for: not within the timeout. */
     host.exchange.timeout_ms = 0;
-    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+    for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         host.connection.polls[i] = 3;
     }
-    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
     stop(&host);
 }
 
 static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES] = {0};
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0};
     host_t host;
 
     start(&host);
     host.connection.has_nodes = true;
-    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
     host.connection.polls[0] = HANGS;
     while (!host.exchange.flights[0].is_sent) {
         rlr_queue_refill(host.exchange.queue, key, ten);
@@ -265,7 +265,7 @@ static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
     host.connection.answers[0].left = 0;
     exchange_once(&host);
     /* A sixteenth of it, though no round has waited. */
-    assert_true(rlr_stats_recent_us(rlr_ledger_stats(&host.memory.ledger))
+    assert_true(rlr_stats_recent_us(rlr_shared_stats(&host.memory.shared))
                 >= 12000);
     while (!host.exchange.flights[0].is_sent) {
         rlr_queue_refill(host.exchange.queue, key, ten);
@@ -282,16 +282,16 @@ static void requests_for_a_node_that_is_slow_are_not_sent(void **state)
 
 static void requests_that_cannot_be_sent_hold_up_no_others(void **state)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES] = {0, 1};
-    rlr_ledger_state_t *partition;
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    rlr_partition_state_t *partition;
     host_t host;
 
     start(&host);
-    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
     /* Another process waits for a reply. */
-    partition = rlr_ledger_lock(&host.memory.ledger, 1, get_us() / 1000);
+    partition = rlr_shared_lock(&host.memory.shared, 1, get_us() / 1000);
     partition->alone_until_ms = UINT64_MAX;
-    rlr_ledger_unlock(&host.memory.ledger, 1);
+    rlr_shared_unlock(&host.memory.shared, 1);
     host.connection.rounds = 0;
     rlr_queue_refill(host.exchange.queue, key, ten);
     exchange_once(&host);
@@ -301,20 +301,20 @@ static void requests_that_cannot_be_sent_hold_up_no_others(void **state)
 
 static void a_former_configuration_sends_nothing(void **state)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES] = {0, 1};
-    rlr_ledger_t next;
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    rlr_shared_t next;
     host_t host;
     uint32_t calls;
 
     start(&host);
     host.connection.has_nodes = true;
-    assert_true(connect_partitions(&host, RLR_LEDGER_PARTITIONS));
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
     host.connection.polls[0] = HANGS;
     while (!rlr_exchange_is_waiting(&host.exchange)) {
         exchange_once(&host);
     }
-    assert_true(rlr_ledger_attach(&next, host.memory.memory, host.memory.size));
-    rlr_ledger_use_store(&next, 1);
+    assert_true(rlr_shared_attach(&next, host.memory.memory, host.memory.size));
+    rlr_shared_use_store(&next, 1);
     calls = host.connection.calls;
     rlr_queue_refill(host.exchange.queue, key, ten);
     assert_null(exchange_once(&host));
@@ -322,7 +322,7 @@ static void a_former_configuration_sends_nothing(void **state)
     assert_false(rlr_exchange_is_waiting(&host.exchange));
     assert_true(rlr_queue_is_away(host.exchange.queue, key));
     /* The former address again. */
-    rlr_ledger_use_store(&next, 0);
+    rlr_shared_use_store(&next, 0);
     host.connection.polls[0] = 0;
     host.connection.answers[0].is_sent = false;
     rlr_queue_set_away(host.exchange.queue, 0);

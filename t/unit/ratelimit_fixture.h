@@ -37,7 +37,7 @@ typedef const char *(*verify_t)(fixture_t *fixture);
 /* A holder of a lock cannot be interrupted by a thread that needs it. */
 static inline bool fixture_is_locked(const fixture_t *fixture)
 {
-    uint32_t locks = RLR_SET_LOCKS + RLR_GROUPS;
+    uint32_t locks = RLR_SET_LOCKS + RLR_OVERFLOW_WINDOWS;
     bool locked = false;
 
     for (uint32_t i = 0; i < locks; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* The rules of hosts and store together: hosts that are replaced, or leave. */
 #include "ratelimit_group_fixture.h"
@@ -33,7 +33,7 @@ static void a_number_is_reserved_while_its_host_may_bring_it(void **state)
     static const uint64_t may_bring_ms = 58000;
     static const uint64_t two_stores_ms = 60000;
     case_t test;
-    rlr_store_call_t sent;
+    rlr_message_call_t sent;
     uint64_t cut_ms;
 
     prepare(&test);
@@ -43,8 +43,8 @@ static void a_number_is_reserved_while_its_host_may_bring_it(void **state)
     pass(&test, 30000, 7);
     cut_ms = test.now_ms - 100;
     rlr_member_fill(&sent, &test.hosts[0].member, &test.hosts[0].config,
-                    RLR_STORE_HEARTBEAT, cut_ms + may_bring_ms - 1);
-    assert_true((sent.flags & RLR_STORE_BRING) != 0);
+                    RLR_MESSAGE_HEARTBEAT, cut_ms + may_bring_ms - 1);
+    assert_true((sent.flags & RLR_MESSAGE_BRING) != 0);
     pass(&test, may_bring_ms + two_stores_ms, 6);
     assert_int_equal(call(&test, 2, 9, 0), 6);
     pass(&test, 30000, 6);
@@ -108,7 +108,7 @@ static void the_share_of_a_host_that_has_left_is_not_reserved(void **state)
     case_t test;
 
     begin(&test);
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     pass(&test, 10000, 5);
     assert_int_equal(call(&test, 2, 9, 0), 9);
     end(&test);
@@ -120,7 +120,7 @@ static void a_new_host_takes_the_number_of_one_that_has_left(void **state)
 
     begin(&test);
     assert_int_equal(call(&test, 2, 4, 0), 4);
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     start_host(&test, 1);
     call(&test, 1, 0, 0);
     /* The four of before count. */
@@ -135,7 +135,7 @@ static void a_host_that_is_not_new_waits_for_the_number(void **state)
     case_t test;
 
     begin(&test);
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     start_host(&test, 1);
     test.hosts[1].member.was_member = true;
     call(&test, 1, 0, 0);
@@ -155,7 +155,7 @@ static void the_share_that_a_host_has_used_before_it_left_counts(void **state)
     assert_int_equal(local(&test, 1), 3);
     rlr_member_use(&test.hosts[1].member, nine.interval_sec, test.now_ms);
     call(&test, 1, 0, 0);
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     start_host(&test, 1);
     call(&test, 1, 0, 0);
     call(&test, 1, 0, 0);
@@ -173,7 +173,7 @@ static void a_call_of_a_host_that_has_left_is_not_executed(void **state)
 
     begin(&test);
     before = test.hosts[1].member;
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     test.hosts[1].member = before;
     assert_int_equal(call(&test, 1, 9, 0), 0);
     /* Nor does a second leave take another number. */
@@ -182,7 +182,7 @@ static void a_call_of_a_host_that_has_left_is_not_executed(void **state)
     call(&test, 1, 0, 0);
     test.hosts[1].config.id[0]--;
     test.hosts[1].member = before;
-    call(&test, 1, 0, RLR_STORE_LEAVE);
+    call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     assert_int_equal(call(&test, 2, 9, 0), 9);
     end(&test);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* One epoch after another: other configurations, failovers, another clock. */
 #include "ratelimit_group_fixture.h"
@@ -7,7 +7,7 @@
 /* Host i leaves; another one is started in a group of two hosts. */
 static void change_host(case_t *test, int i)
 {
-    call(test, i, 0, RLR_STORE_LEAVE);
+    call(test, i, 0, RLR_MESSAGE_LEAVE);
     start_host(test, i);
     test->hosts[i].config.members = 2;
 }
@@ -23,10 +23,10 @@ static void hosts_of_another_configuration_are_refused_until_all_have_left(
     change_host(&test, 1);
     pass(&test, 2000, 7);
     call(&test, 0, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OTHER);
+    assert_int_equal(test.status, RLR_MESSAGE_OTHER);
     change_host(&test, 2);
     call(&test, 0, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OK);
+    assert_int_equal(test.status, RLR_MESSAGE_OK);
     end(&test);
 }
 
@@ -69,15 +69,15 @@ static void a_changed_configuration_waits_for_an_earlier_host(void **state)
     pass(&test, 61000, 4);
     pass(&test, 80000, 6);
     assert_int_equal(test.hosts[1].member.number, 0);
-    call(&test, 2, 0, RLR_STORE_LEAVE);
+    call(&test, 2, 0, RLR_MESSAGE_LEAVE);
     change_host(&test, 1);
     assert_int_equal(local(&test, 0), 3);
     call(&test, 1, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OTHER);
+    assert_int_equal(test.status, RLR_MESSAGE_OTHER);
     test.now_ms += 200000;
     assert_int_equal(local(&test, 0), 0);
     call(&test, 1, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OK);
+    assert_int_equal(test.status, RLR_MESSAGE_OK);
     end(&test);
 }
 
@@ -90,14 +90,14 @@ static void a_changed_configuration_waits_for_a_host_that_was_killed(
     begin(&test);
     killed_ms = test.now_ms;
     pass(&test, 2000, 6);
-    call(&test, 2, 0, RLR_STORE_LEAVE);
+    call(&test, 2, 0, RLR_MESSAGE_LEAVE);
     change_host(&test, 1);
     test.now_ms = killed_ms + 200000;
     call(&test, 1, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OTHER);
+    assert_int_equal(test.status, RLR_MESSAGE_OTHER);
     test.now_ms = killed_ms + 263000;
     call(&test, 1, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OK);
+    assert_int_equal(test.status, RLR_MESSAGE_OK);
     end(&test);
 }
 
@@ -115,13 +115,13 @@ static void a_clock_that_is_set_does_not_end_hosts_of_another_configuration(
     for (int i = 0; i < 20; i++) {
         test.now_ms++;
         call(&test, 0, 0, 0);
-        assert_int_not_equal(test.status, RLR_STORE_OK);
+        assert_int_not_equal(test.status, RLR_MESSAGE_OK);
     }
     start_host(&test, 1);
     test.hosts[1].config.members = 2;
     pass(&test, 1000, 7);
     call(&test, 2, 0, 0);
-    assert_int_equal(test.status, RLR_STORE_OK);
+    assert_int_equal(test.status, RLR_MESSAGE_OK);
     end(&test);
 }
 

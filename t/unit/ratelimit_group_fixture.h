@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/member.h"
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/member.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 #include "../bench/group_store.h"
 
 #define HOSTS 3
 
-static const unsigned char key[RLR_STORE_KEY_BYTES] = {0};
+static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0};
 static const rlr_limit_t nine = {9, 10};
 
 typedef struct host_t {
@@ -28,7 +28,7 @@ typedef struct case_t {
     uint64_t tag;
     rlr_limit_t limit;
     int64_t wait_ms; /* of the last call */
-    rlr_store_status_t status;
+    rlr_message_status_t status;
 } case_t;
 
 static inline void start_host(case_t *test, int i)
@@ -48,24 +48,24 @@ static inline uint32_t call(case_t *test, int i, uint32_t wanted,
 {
     host_t *host = &test->hosts[i];
     bool alone;
-    rlr_store_kind_t kind = rlr_member_next(&host->member, &alone,
-                                            test->now_ms);
-    rlr_store_grant_t grant = {0, -1, 0, 0};
-    rlr_store_reply_t reply = {.grants = &grant};
-    rlr_store_item_t item = {.limit = test->limit,
-                             .wanted = wanted,
-                             .waiting = wanted,
-                             .tag = ++test->tag};
-    rlr_store_call_t sent;
+    rlr_message_kind_t kind = rlr_member_next(&host->member, &alone,
+                                              test->now_ms);
+    rlr_message_grant_t grant = {0, -1, 0, 0};
+    rlr_message_reply_t reply = {.grants = &grant};
+    rlr_message_item_t item = {.limit = test->limit,
+                               .wanted = wanted,
+                               .waiting = wanted,
+                               .tag = ++test->tag};
+    rlr_message_call_t sent;
 
     rlr_member_fill(&sent, &host->member, &host->config, kind, test->now_ms);
     sent.flags |= flags;
     sent.items = &item;
-    sent.item_count = kind == RLR_STORE_HEARTBEAT;
+    sent.item_count = kind == RLR_MESSAGE_HEARTBEAT;
     group_store_call(test->store, test->now_ms * 1000, &sent, &reply);
     rlr_member_answer(&host->member, &sent, &reply, host->member.generation,
                       test->now_ms, test->now_ms);
-    if (kind == RLR_STORE_REPORT) {
+    if (kind == RLR_MESSAGE_REPORT) {
         rlr_member_reported(&host->member, host->member.generation);
     }
     test->wait_ms = grant.wait_ms;

@@ -333,7 +333,7 @@ static const char *verify_all_count(fixture_t *fixture)
                         &fixture->segment.clock);
         held += copy.count;
     }
-    for (uint32_t i = 0; i < RLR_GROUPS; i++) {
+    for (uint32_t i = 0; i < RLR_OVERFLOW_WINDOWS; i++) {
         rlr_window_copy_t copy;
 
         rlr_window_copy(&copy, &rlr_layout_overflow_slot(table, 0, i)->window,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/lease.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/lease.c */
 /* A host's lease of one key. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/lease.h"
+#include "../../mod_ratelimit_regional/protocol/lease.h"
 
-static const unsigned char key[RLR_STORE_KEY_BYTES] = {7};
+static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {7};
 static const rlr_limit_t small = {10, 10};
 static const rlr_limit_t large = {6400, 10};
 
 typedef struct case_t {
     rlr_lease_t lease;
-    rlr_store_item_t item;
+    rlr_message_item_t item;
     uint64_t wait_ms;
 } case_t;
 
@@ -27,7 +27,7 @@ static void begin(case_t *test, rlr_limit_t limit)
 static uint32_t ask(case_t *test, uint32_t waiting, uint32_t granted,
                     int64_t wait_ms, uint64_t now_ms)
 {
-    rlr_store_grant_t grant = {granted, wait_ms, 0, 0};
+    rlr_message_grant_t grant = {granted, wait_ms, 0, 0};
 
     rlr_lease_request(&test->item, &test->lease, waiting, test->item.tag + 1,
                       now_ms);
@@ -99,7 +99,7 @@ static void a_refusal_without_a_wait_is_cached_briefly(void **state)
 /* The sum of the marks that count. */
 static uint32_t sum_marks(const case_t *test, uint64_t now_ms)
 {
-    rlr_store_mark_t marks[RLR_LEASE_MARKS];
+    rlr_message_mark_t marks[RLR_LEASE_MARKS];
     uint32_t count = rlr_lease_report(marks, &test->lease, now_ms);
     uint32_t sum = 0;
 
@@ -184,7 +184,7 @@ static void grants_that_arrive_in_another_order_all_count(void **state)
 
 static void the_last_reply_says_what_is_left_of_the_limit(void **state)
 {
-    rlr_store_grant_t grant = {1, 0, 5, 700};
+    rlr_message_grant_t grant = {1, 0, 5, 700};
     case_t test;
 
     begin(&test, small);
@@ -309,7 +309,7 @@ static void a_replaced_lease_is_closed_with_its_use(void **state)
 static void all_grants_that_count_are_reported(void **state)
 {
     case_t test;
-    rlr_store_mark_t marks[RLR_LEASE_MARKS];
+    rlr_message_mark_t marks[RLR_LEASE_MARKS];
     uint32_t sum = 0;
     uint32_t count;
 
@@ -332,7 +332,7 @@ static void all_grants_that_count_are_reported(void **state)
 static void a_host_that_stops_returns_what_it_has_not_used(void **state)
 {
     case_t test;
-    rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+    rlr_message_item_t items[RLR_LEASE_CLOSINGS];
 
     begin(&test, large);
     ask(&test, 1, 5, 0, 1000);
@@ -355,7 +355,7 @@ static void a_host_that_stops_returns_what_it_has_not_used(void **state)
 static void a_lease_that_no_longer_counts_is_not_returned(void **state)
 {
     case_t test;
-    rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+    rlr_message_item_t items[RLR_LEASE_CLOSINGS];
 
     begin(&test, large);
     ask(&test, 1, 5, 0, 1000);

@@ -50,7 +50,7 @@ static void prepare_damaged(segment_t *segment)
     for (uint32_t i = 0; i < 64; i += 3) {
         segment->table.shares[i] += 2;
     }
-    rlr_repair_request(&segment->table);
+    rlr_repair_state_request(&segment->table);
 }
 
 static void repair(segment_t *segment)
@@ -76,7 +76,7 @@ static void verify_death_of(segment_t *segment)
         rlr_unlock_set(table, lock);
     }
     repair(segment);
-    assert_false(rlr_repair_is_pending(table));
+    assert_false(rlr_repair_state_is_pending(table));
     assert_int_equal(segment_least_excess(table), 0);
     assert_int_equal(segment_excess(table), 0);
 }
@@ -173,7 +173,7 @@ static void two_locks_of_a_dead_owner_are_recovered(void **state)
     wait(&status);
     assert_true(WIFSIGNALED(status));
     sweep(&segment);
-    assert_true(rlr_repair_is_pending(&segment.table));
+    assert_true(rlr_repair_state_is_pending(&segment.table));
     verify_death_of(&segment);
     segment_drop(&segment);
 }

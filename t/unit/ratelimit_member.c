@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* A host's membership of a partition of the store. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/member.h"
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/member.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 
-static const unsigned char key[RLR_STORE_KEY_BYTES] = {0};
+static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0};
 static const rlr_limit_t ten = {10, 10};
 static const rlr_member_config_t config = {{1, 2, 3}, "one", 4, 3600000};
 
 typedef struct case_t {
     rlr_member_t member;
-    rlr_store_call_t call;
-    rlr_store_reply_t reply;
+    rlr_message_call_t call;
+    rlr_message_reply_t reply;
 } case_t;
 
 static void begin(case_t *test)
 {
     memset(test, 0, sizeof(*test));
     rlr_member_init(&test->member);
-    memcpy(test->reply.epoch, "0123456789abcdef", RLR_STORE_EPOCH_BYTES);
+    memcpy(test->reply.epoch, "0123456789abcdef", RLR_MESSAGE_EPOCH_BYTES);
 }
 
 /* Sends the next call; its kind. */
-static rlr_store_kind_t send_next(case_t *test, uint64_t now_ms)
+static rlr_message_kind_t send_next(case_t *test, uint64_t now_ms)
 {
     bool alone;
-    rlr_store_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
+    rlr_message_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
 
     rlr_member_fill(&test->call, &test->member, &config, kind, now_ms);
     return kind;
@@ -47,10 +47,10 @@ static bool answer(case_t *test, uint64_t sent_ms, uint64_t received_ms)
 static void join(case_t *test)
 {
     begin(test);
-    assert_int_equal(send_next(test, 1000), RLR_STORE_HELLO);
+    assert_int_equal(send_next(test, 1000), RLR_MESSAGE_HELLO);
     assert_false(answer(test, 1000, 1001));
-    assert_int_equal(send_next(test, 1001), RLR_STORE_HEARTBEAT);
-    assert_int_equal(test->call.flags, RLR_STORE_FRESH);
+    assert_int_equal(send_next(test, 1001), RLR_MESSAGE_HEARTBEAT);
+    assert_int_equal(test->call.flags, RLR_MESSAGE_FRESH);
     test->reply.number = 2;
     test->reply.base_offset_ms = -10000000;
     test->reply.joined_offset_ms = -500;
@@ -59,7 +59,7 @@ static void join(case_t *test)
 
 static void change_epoch(case_t *test, uint64_t now_ms)
 {
-    memcpy(test->reply.epoch, "fedcba9876543210", RLR_STORE_EPOCH_BYTES);
+    memcpy(test->reply.epoch, "fedcba9876543210", RLR_MESSAGE_EPOCH_BYTES);
     send_next(test, now_ms);
     assert_false(answer(test, now_ms, now_ms));
 }
@@ -75,7 +75,7 @@ static void a_host_says_hello_before_its_first_heartbeat(void **state)
 
     join(&test);
     send_next(&test, 1500);
-    assert_int_equal(test.call.flags, RLR_STORE_CLEAN | RLR_STORE_BRING);
+    assert_int_equal(test.call.flags, RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
     assert_int_equal(test.call.number, 2);
 }
 
@@ -94,8 +94,8 @@ static void a_host_without_replies_sends_no_heartbeat(void **state)
     case_t test;
 
     join(&test);
-    assert_int_equal(send_next(&test, 3000), RLR_STORE_HEARTBEAT);
-    assert_int_equal(send_next(&test, 3001), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 3000), RLR_MESSAGE_HEARTBEAT);
+    assert_int_equal(send_next(&test, 3001), RLR_MESSAGE_HELLO);
 }
 
 static void late_replies_and_those_of_an_earlier_epoch_are_not_used(
@@ -201,7 +201,7 @@ static void a_reply_to_an_earlier_call_does_not_set_times_back(void **state)
     assert_int_equal(local(&test, cut_off_ms), 2);
     assert_int_equal(local(&test, end_ms - 1), 2);
     assert_int_equal(local(&test, end_ms), 0);
-    assert_int_equal(send_next(&test, 3499), RLR_STORE_HEARTBEAT);
+    assert_int_equal(send_next(&test, 3499), RLR_MESSAGE_HEARTBEAT);
 }
 
 /* The store reserves it from then on. */
@@ -211,7 +211,7 @@ static void the_time_of_a_share_counts_from_the_last_heartbeat(void **state)
     case_t test;
 
     join(&test);
-    assert_int_equal(send_next(&test, 100000), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 100000), RLR_MESSAGE_HELLO);
     assert_false(answer(&test, 100000, 100001));
     assert_int_equal(local(&test, end_ms - 1), 2);
     assert_int_equal(local(&test, end_ms), 0);
@@ -229,7 +229,7 @@ static void a_host_is_cut_off_for_longer_than_its_share_is_counted(void **state)
 static uint32_t get_flags(case_t *test, const rlr_member_config_t *of,
                           uint64_t now_ms)
 {
-    rlr_member_fill(&test->call, &test->member, of, RLR_STORE_HEARTBEAT,
+    rlr_member_fill(&test->call, &test->member, of, RLR_MESSAGE_HEARTBEAT,
                     now_ms);
     return test->call.flags;
 }
@@ -243,12 +243,13 @@ static void a_host_brings_its_number_while_no_other_one_can_have_it(
 
     closed.share_ms = 0;
     join(&test);
-    assert_true((get_flags(&test, &config, end_ms - 1) & RLR_STORE_BRING) != 0);
-    assert_int_equal(get_flags(&test, &config, end_ms) & RLR_STORE_BRING, 0);
+    assert_true((get_flags(&test, &config, end_ms - 1) & RLR_MESSAGE_BRING)
+                != 0);
+    assert_int_equal(get_flags(&test, &config, end_ms) & RLR_MESSAGE_BRING, 0);
     /* Without a share until it may be replaced. */
     test.member.share_ms = 0;
-    assert_true((get_flags(&test, &closed, 59000) & RLR_STORE_BRING) != 0);
-    assert_int_equal(get_flags(&test, &closed, 59001) & RLR_STORE_BRING, 0);
+    assert_true((get_flags(&test, &closed, 59000) & RLR_MESSAGE_BRING) != 0);
+    assert_int_equal(get_flags(&test, &closed, 59001) & RLR_MESSAGE_BRING, 0);
 }
 
 static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
@@ -263,21 +264,21 @@ static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
     assert_int_equal(local(&test, 200000), 0);
     /* Without a heartbeat after the base it has no right to the number. */
     send_next(&test, 1600);
-    assert_int_equal(test.call.flags & RLR_STORE_BRING, 0);
+    assert_int_equal(test.call.flags & RLR_MESSAGE_BRING, 0);
 }
 
 /* Neither admitted while the host is cut off, nor brought to a new epoch. */
 static void assert_no_share(const case_t *test,
                             const rlr_member_config_t *changed)
 {
-    rlr_store_call_t call;
+    rlr_message_call_t call;
 
     assert_int_equal(rlr_member_local(&test->member, changed, key, ten, 100000),
                      0);
     assert_int_equal(
         rlr_member_local_wait(&test->member, changed, key, ten, 100000), 0);
-    rlr_member_fill(&call, &test->member, changed, RLR_STORE_HEARTBEAT, 1500);
-    assert_int_equal(call.flags & RLR_STORE_BRING, 0);
+    rlr_member_fill(&call, &test->member, changed, RLR_MESSAGE_HEARTBEAT, 1500);
+    assert_int_equal(call.flags & RLR_MESSAGE_BRING, 0);
 }
 
 static void a_share_is_of_the_configuration_that_it_was_given_for(void **state)
@@ -311,15 +312,15 @@ static void an_answer_ends_the_use_of_the_share(void **state)
     join(&test);
     assert_int_equal(local(&test, 100000), 2);
     rlr_member_use(&test.member, ten.interval_sec, 100000);
-    assert_int_equal(send_next(&test, 100000), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 100000), RLR_MESSAGE_HELLO);
     answer(&test, 100000, 100001);
     assert_int_equal(local(&test, 100001), 0);
-    assert_int_equal(send_next(&test, 100001), RLR_STORE_HEARTBEAT);
+    assert_int_equal(send_next(&test, 100001), RLR_MESSAGE_HEARTBEAT);
     assert_int_equal(test.call.flags,
-                     RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
+                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING | RLR_MESSAGE_LOCAL);
     assert_true(answer(&test, 100001, 100002));
     send_next(&test, 100003);
-    assert_int_equal(test.call.flags, RLR_STORE_CLEAN | RLR_STORE_BRING);
+    assert_int_equal(test.call.flags, RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
 }
 
 static void marks_are_reported_to_a_new_epoch_before_the_heartbeat(void **state)
@@ -329,14 +330,14 @@ static void marks_are_reported_to_a_new_epoch_before_the_heartbeat(void **state)
 
     join(&test);
     change_epoch(&test, 1500);
-    assert_int_equal(send_next(&test, 1500), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 1500), RLR_MESSAGE_HELLO);
     answer(&test, 1500, 1501);
     assert_int_equal(rlr_member_next(&test.member, &alone, 1502),
-                     RLR_STORE_REPORT);
+                     RLR_MESSAGE_REPORT);
     assert_true(alone);
     rlr_member_reported(&test.member, test.member.generation);
-    assert_int_equal(send_next(&test, 1503), RLR_STORE_HEARTBEAT);
-    assert_int_equal(test.call.flags, RLR_STORE_ATTEST | RLR_STORE_BRING);
+    assert_int_equal(send_next(&test, 1503), RLR_MESSAGE_HEARTBEAT);
+    assert_int_equal(test.call.flags, RLR_MESSAGE_ATTEST | RLR_MESSAGE_BRING);
     assert_int_equal(test.call.joined_offset_ms, 502 - 1503);
 }
 
@@ -351,7 +352,7 @@ static void a_host_that_has_used_its_share_does_not_attest(void **state)
     answer(&test, 1500, 1501);
     rlr_member_reported(&test.member, test.member.generation);
     send_next(&test, 1503);
-    assert_int_equal(test.call.flags & RLR_STORE_ATTEST, 0);
+    assert_int_equal(test.call.flags & RLR_MESSAGE_ATTEST, 0);
 }
 
 /* A host that has reported to a new epoch. */
@@ -371,8 +372,8 @@ static void a_host_that_has_lost_marks_does_not_attest_while_they_count(
     join(&test);
     test.member.lost_until_ms = 1600;
     report_to_new_epoch(&test);
-    assert_int_equal(get_flags(&test, &config, 1599) & RLR_STORE_ATTEST, 0);
-    assert_true((get_flags(&test, &config, 1600) & RLR_STORE_ATTEST) != 0);
+    assert_int_equal(get_flags(&test, &config, 1599) & RLR_MESSAGE_ATTEST, 0);
+    assert_true((get_flags(&test, &config, 1600) & RLR_MESSAGE_ATTEST) != 0);
 }
 
 /* A minute after it another host may have had the number. */
@@ -382,8 +383,8 @@ static void a_host_attests_until_a_minute_after_its_last_heartbeat(void **state)
 
     join(&test);
     report_to_new_epoch(&test);
-    assert_true((get_flags(&test, &config, 59000) & RLR_STORE_ATTEST) != 0);
-    assert_int_equal(get_flags(&test, &config, 59001) & RLR_STORE_ATTEST, 0);
+    assert_true((get_flags(&test, &config, 59000) & RLR_MESSAGE_ATTEST) != 0);
+    assert_int_equal(get_flags(&test, &config, 59001) & RLR_MESSAGE_ATTEST, 0);
 }
 
 static void a_host_attests_to_an_epoch_once(void **state)
@@ -392,16 +393,16 @@ static void a_host_attests_to_an_epoch_once(void **state)
 
     join(&test);
     report_to_new_epoch(&test);
-    assert_int_equal(send_next(&test, 1503), RLR_STORE_HEARTBEAT);
+    assert_int_equal(send_next(&test, 1503), RLR_MESSAGE_HEARTBEAT);
     assert_true(answer(&test, 1503, 1504));
     assert_int_equal(get_flags(&test, &config, 1505),
-                     RLR_STORE_CLEAN | RLR_STORE_BRING);
+                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
 }
 
 static void a_host_whose_heartbeat_is_ignored_says_hello(void **state)
 {
-    static const rlr_store_status_t ignored[] = {RLR_STORE_LATE,
-                                                 RLR_STORE_OTHER};
+    static const rlr_message_status_t ignored[] = {RLR_MESSAGE_LATE,
+                                                   RLR_MESSAGE_OTHER};
     case_t test;
 
     for (int i = 0; i < 2; i++) {
@@ -409,7 +410,7 @@ static void a_host_whose_heartbeat_is_ignored_says_hello(void **state)
         send_next(&test, 1500);
         test.reply.status = ignored[i];
         assert_false(answer(&test, 1500, 1501));
-        assert_int_equal(send_next(&test, 1502), RLR_STORE_HELLO);
+        assert_int_equal(send_next(&test, 1502), RLR_MESSAGE_HELLO);
     }
 }
 
@@ -421,9 +422,9 @@ static void a_host_without_a_number_is_not_connected(void **state)
 
     join(&test);
     send_next(&test, 1500);
-    test.reply.status = RLR_STORE_FULL;
+    test.reply.status = RLR_MESSAGE_FULL;
     assert_false(answer(&test, 1500, 1501));
-    assert_int_equal(get_flags(&test, &config, 1502) & RLR_STORE_CLEAN, 0);
+    assert_int_equal(get_flags(&test, &config, 1502) & RLR_MESSAGE_CLEAN, 0);
     rlr_member_next(&test.member, &alone, 1502);
     assert_true(alone);
 }
@@ -440,22 +441,22 @@ static void a_host_that_leaves_admits_nothing_more(void **state)
     /* The reply to a call of before. */
     assert_false(answer(&test, 1500, 1501));
     assert_int_equal(local(&test, 100000), 0);
-    rlr_member_fill(&test.call, &stopped, &config, RLR_STORE_HEARTBEAT, 1502);
+    rlr_member_fill(&test.call, &stopped, &config, RLR_MESSAGE_HEARTBEAT, 1502);
     assert_int_equal(test.call.number, 2);
     assert_int_equal(test.call.flags,
-                     RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
+                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING | RLR_MESSAGE_LOCAL);
 }
 
 static void the_shares_of_all_numbers_add_up_to_the_limit(void **state)
 {
     for (uint32_t count = 1; count < 40; count++) {
         for (uint32_t members = 1; members < 20; members++) {
-            unsigned char some[RLR_STORE_KEY_BYTES] = {
+            unsigned char some[RLR_MESSAGE_KEY_BYTES] = {
                 (unsigned char)(count * 31 + members)};
             uint32_t sum = 0;
 
             for (uint32_t i = 0; i < members; i++) {
-                sum += rlr_store_share((int)i, count, members, some);
+                sum += rlr_member_share((int)i, count, members, some);
             }
             assert_int_equal(sum, count);
         }

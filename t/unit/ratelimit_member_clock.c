@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* A host notices that the clock of the store was set. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/member.h"
+#include "../../mod_ratelimit_regional/protocol/member.h"
 
 static const rlr_member_config_t config = {{1, 2, 3}, "one", 4, 3600000};
 
 typedef struct case_t {
     rlr_member_t member;
-    rlr_store_call_t call;
-    rlr_store_reply_t reply;
+    rlr_message_call_t call;
+    rlr_message_reply_t reply;
 } case_t;
 
-static rlr_store_kind_t send_next(case_t *test, uint64_t now_ms)
+static rlr_message_kind_t send_next(case_t *test, uint64_t now_ms)
 {
     bool alone;
-    rlr_store_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
+    rlr_message_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
 
     rlr_member_fill(&test->call, &test->member, &config, kind, now_ms);
     return kind;
@@ -39,7 +39,7 @@ static void join(case_t *test)
 {
     memset(test, 0, sizeof(*test));
     rlr_member_init(&test->member);
-    memcpy(test->reply.epoch, "0123456789abcdef", RLR_STORE_EPOCH_BYTES);
+    memcpy(test->reply.epoch, "0123456789abcdef", RLR_MESSAGE_EPOCH_BYTES);
     test->reply.number = 2;
     assert_false(answer_at(test, 5001001, 1000, 1001));
     assert_true(answer_at(test, 5001002, 1001, 1002));
@@ -55,16 +55,16 @@ static void a_reply_is_not_used_if_the_clock_of_the_store_was_set(void **state)
         assert_true(answer_at(&test, 5001501, 1500, 1502));
         assert_false(
             answer_at(&test, (uint64_t)(5002001 + by_ms[i]), 2000, 2002));
-        assert_int_equal(send_next(&test, 2002), RLR_STORE_HELLO);
-        assert_true((test.call.flags & RLR_STORE_CLOCK) != 0);
+        assert_int_equal(send_next(&test, 2002), RLR_MESSAGE_HELLO);
+        assert_true((test.call.flags & RLR_MESSAGE_CLOCK) != 0);
         assert_memory_equal(test.call.epoch, "0123456789abcdef",
-                            RLR_STORE_EPOCH_BYTES);
+                            RLR_MESSAGE_EPOCH_BYTES);
         /* Another host has said it before. */
-        memcpy(test.reply.epoch, "fedcba9876543210", RLR_STORE_EPOCH_BYTES);
+        memcpy(test.reply.epoch, "fedcba9876543210", RLR_MESSAGE_EPOCH_BYTES);
         assert_false(
             answer_at(&test, (uint64_t)(5002003 + by_ms[i]), 2002, 2004));
-        assert_int_equal(send_next(&test, 2004), RLR_STORE_REPORT);
-        assert_int_equal(test.call.flags & RLR_STORE_CLOCK, 0);
+        assert_int_equal(send_next(&test, 2004), RLR_MESSAGE_REPORT);
+        assert_int_equal(test.call.flags & RLR_MESSAGE_CLOCK, 0);
     }
 }
 
@@ -76,8 +76,8 @@ static void no_call_renews_the_membership_after_the_clock_was_set(void **state)
     assert_false(answer_at(&test, 5012001, 2000, 2002));
     for (uint64_t at = 2100; at < 3000; at += 100) {
         assert_false(answer_at(&test, 5010001 + at, at, at + 2));
-        assert_int_equal(send_next(&test, at + 2), RLR_STORE_HELLO);
-        assert_true((test.call.flags & RLR_STORE_CLOCK) != 0);
+        assert_int_equal(send_next(&test, at + 2), RLR_MESSAGE_HELLO);
+        assert_true((test.call.flags & RLR_MESSAGE_CLOCK) != 0);
     }
 }
 
@@ -140,7 +140,7 @@ static void replies_that_take_long_do_not_look_like_another_clock(void **state)
         assert_true(answer_at(&test, 5000980 + at, at + 500, at + 980));
     }
     assert_false(answer_at(&test, 5020600, 20500, 20590));
-    assert_int_equal(send_next(&test, 20590), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 20590), RLR_MESSAGE_HELLO);
 }
 
 int main(void)

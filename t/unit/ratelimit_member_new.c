@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* When a host that was a member takes part like one that has been started. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/member.h"
-#include "../../mod_ratelimit_regional/group/period.h"
+#include "../../mod_ratelimit_regional/protocol/member.h"
+#include "../../mod_ratelimit_regional/protocol/period.h"
 
 static const rlr_member_config_t config = {{1, 2, 3}, "one", 4, 3600000};
 
 /* A call at that time, and its reply. */
-static void exchange(rlr_member_t *member, rlr_store_kind_t kind,
+static void exchange(rlr_member_t *member, rlr_message_kind_t kind,
                      uint64_t now_ms)
 {
-    rlr_store_reply_t reply = {.now_ms = 5000000 + now_ms, .number = 2};
-    rlr_store_call_t call;
+    rlr_message_reply_t reply = {.now_ms = 5000000 + now_ms, .number = 2};
+    rlr_message_call_t call;
 
-    memcpy(reply.epoch, "0123456789abcdef", RLR_STORE_EPOCH_BYTES);
+    memcpy(reply.epoch, "0123456789abcdef", RLR_MESSAGE_EPOCH_BYTES);
     rlr_member_fill(&call, member, &config, kind, now_ms);
     rlr_member_answer(member, &call, &reply, member->generation, now_ms,
                       now_ms);
@@ -27,18 +27,18 @@ static void exchange(rlr_member_t *member, rlr_store_kind_t kind,
 static void join(rlr_member_t *member)
 {
     rlr_member_init(member);
-    exchange(member, RLR_STORE_HELLO, 1000);
-    exchange(member, RLR_STORE_HEARTBEAT, 1000);
+    exchange(member, RLR_MESSAGE_HELLO, 1000);
+    exchange(member, RLR_MESSAGE_HEARTBEAT, 1000);
     assert_int_equal(member->number, 2);
 }
 
 static bool is_new(const rlr_member_t *member, const rlr_member_config_t *of,
                    uint64_t now_ms)
 {
-    rlr_store_call_t call;
+    rlr_message_call_t call;
 
-    rlr_member_fill(&call, member, of, RLR_STORE_HEARTBEAT, now_ms);
-    return (call.flags & RLR_STORE_FRESH) != 0;
+    rlr_member_fill(&call, member, of, RLR_MESSAGE_HEARTBEAT, now_ms);
+    return (call.flags & RLR_MESSAGE_FRESH) != 0;
 }
 
 static void a_host_with_other_values_is_a_new_one(void **state)

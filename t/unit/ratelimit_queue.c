@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
-/* OBJECTS: ../mod_ratelimit_regional/group/wait_slot.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/wait_slot.c */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Requests that wait for the store. */
 #include "check.h"
@@ -19,8 +19,8 @@
 /* Never reached: a hang of the test. */
 #define LONG_US (100 * SECOND_US)
 
-static const unsigned char key[RLR_STORE_KEY_BYTES] = {1};
-static const unsigned char other[RLR_STORE_KEY_BYTES] = {2};
+static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {1};
+static const unsigned char other[RLR_MESSAGE_KEY_BYTES] = {2};
 static const rlr_limit_t ten = {10, 10};
 
 typedef struct request_t {

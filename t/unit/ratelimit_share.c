@@ -327,7 +327,7 @@ static void damage(segment_t *segment)
     for (uint32_t i = 0; i < slots; i += 7) {
         segment->table.shares[i] += 3;
     }
-    rlr_repair_request(&segment->table);
+    rlr_repair_state_request(&segment->table);
 }
 
 static void wrong_counters_are_repaired(void **state)
@@ -341,7 +341,7 @@ static void wrong_counters_are_repaired(void **state)
     damage(&segment);
     spray(&segment, 6, 90000, 8, five);
     assert_int_equal(segment_excess(&segment.table), 0);
-    assert_false(rlr_repair_is_pending(&segment.table));
+    assert_false(rlr_repair_state_is_pending(&segment.table));
     finish(&segment);
 }
 
@@ -380,7 +380,7 @@ static void a_repair_delays_no_request(void **state)
     spray(&segment, 1, 1000, 3000, five);
     damage(&segment);
     segment.holder = 2;
-    while (rlr_repair_is_pending(&segment.table)) {
+    while (rlr_repair_state_is_pending(&segment.table)) {
         uint64_t last = progress;
 
         assert_true(
@@ -407,13 +407,13 @@ static void a_repair_counts_slots_that_change_owners(void **state)
     segment_make(&segment, 8192, 15);
     for (int round = 0; round < 20; round++) {
         damage(&segment);
-        while (rlr_repair_is_pending(&segment.table)) {
+        while (rlr_repair_state_is_pending(&segment.table)) {
             for (int i = 0; i < 20; i++) {
                 spray(&segment, 1 + sim_random(&seed) % 12,
                       sim_random(&seed) % 20000, 20, five);
             }
             if (++keys % 40 == 0) {
-                rlr_repair_request(&segment.table);
+                rlr_repair_state_request(&segment.table);
             }
             segment.time.us += sim_random(&seed) % 4000000;
         }

@@ -10,7 +10,7 @@ static inline void segment_repair(const rlr_table_t *table)
 {
     uint32_t calls = 3 * rlr_walk_slots(table) / RLR_REPAIR_WORK + 8;
 
-    while (rlr_repair_is_pending(table) && calls-- > 0) {
+    while (rlr_repair_state_is_pending(table) && calls-- > 0) {
         rlr_repair_step(table);
     }
 }

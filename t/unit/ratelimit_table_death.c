@@ -238,7 +238,7 @@ static void prepare_damaged_shares(segment_t *segment)
 {
     prepare_slots_of_others(segment);
     segment->table.shares[5] += 2;
-    rlr_repair_request(&segment->table);
+    rlr_repair_state_request(&segment->table);
 }
 
 /* A recovered lock makes the next new keys repair the counters. */

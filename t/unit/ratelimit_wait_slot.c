@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/wait_slot.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/wait_slot.c */
 /* Slots of threads that wait for the store. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/group/wait_slot.h"
+#include "../../mod_ratelimit_regional/protocol/wait_slot.h"
 
 #define COUNT 8U
 

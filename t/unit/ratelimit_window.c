@@ -59,11 +59,11 @@ static bool would_admit(run_t *run, uint64_t after_ms)
 }
 
 /* One request, checked by the log: at most the limit in any interval, a
- * refusal only if the interval is full but for a part of a group, and an exact
+ * refusal only if the interval is full but for a part of a mark, and an exact
  * wait. */
 static bool request(run_t *run)
 {
-    uint32_t group = (run->limit.count + 63) / 64;
+    uint32_t per_mark = (run->limit.count + 63) / 64;
     uint64_t now = run->time.us;
     uint64_t oldest = sim_log_at(&run->log, run->limit.count - 1);
     rlr_window_decision_t decision;
@@ -81,7 +81,7 @@ static bool request(run_t *run)
         return true;
     }
     /* 2 ms: marks are rounded up, their ages down. */
-    assert_true(sim_log_has(&run->log, run->limit.count - (group - 1),
+    assert_true(sim_log_has(&run->log, run->limit.count - (per_mark - 1),
                             now < get_interval_us(run) + 2000
                                 ? 0
                                 : now - get_interval_us(run) - 2000));

@@ -163,7 +163,7 @@ static void verify_times(const shared_t *shared)
 static void verify_refusals(const shared_t *shared)
 {
     uint64_t interval_us = shared->limit.interval_sec * 1000000ULL;
-    size_t group = (shared->limit.count + 63) / 64;
+    size_t per_mark = (shared->limit.count + 63) / 64;
     size_t refusals = 0;
     size_t false_refusals = 0;
     size_t count;
@@ -181,7 +181,7 @@ static void verify_refusals(const shared_t *shared)
                 - count_above(call_times, count, call->return_us);
 
             refusals++;
-            false_refusals += held < shared->limit.count - (group - 1);
+            false_refusals += held < shared->limit.count - (per_mark - 1);
         }
     }
     free(return_times);

@@ -73,7 +73,7 @@ static void forget_older(run_t *run, uint64_t interval_us, uint32_t count)
 static void request_and_check(run_t *run)
 {
     uint32_t count = run->limit.count;
-    uint32_t group = (count + 63) / 64;
+    uint32_t per_mark = (count + 63) / 64;
     uint64_t interval_us = run->limit.interval_sec * 1000000ULL;
     uint64_t now = run->time.us;
     rlr_window_decision_t decision;
@@ -84,7 +84,7 @@ static void request_and_check(run_t *run)
         sim_log_add(&run->log, now);
     }
     else if (now >= run->exact_from_us) {
-        assert_true(sim_log_has(&run->log, count - (group - 1),
+        assert_true(sim_log_has(&run->log, count - (per_mark - 1),
                                 now - interval_us - 2000));
     }
 }
@@ -173,7 +173,7 @@ static void a_smaller_limit_waits_for_the_youngest_that_fit(void **state)
 /* The time of the admission with `younger` ones after it. */
 static uint32_t get_time(const rlr_window_copy_t *copy, uint32_t younger)
 {
-    return copy->marks[(copy->count - 1 - younger) / copy->group];
+    return copy->marks[(copy->count - 1 - younger) / copy->per_mark];
 }
 
 static rlr_window_copy_t make_copy(uint64_t *seed)
@@ -183,7 +183,7 @@ static rlr_window_copy_t make_copy(uint64_t *seed)
     uint32_t time = 0xfffff000U + (uint32_t)(sim_random(seed) % 0x2000);
 
     copy.count = (uint32_t)(sim_random(seed) % (limit.count + 1));
-    for (uint32_t i = 0; i * copy.group < copy.count; i++) {
+    for (uint32_t i = 0; i * copy.per_mark < copy.count; i++) {
         time += (uint32_t)(sim_random(seed) % 200);
         copy.marks[i] = time;
     }
@@ -204,7 +204,7 @@ static void a_fitted_copy_covers_both_for_every_number_of_admissions(
         uint32_t most = a.count > b.count ? a.count : b.count;
 
         rlr_window_copy_fit(&fitted, &b, limit);
-        assert_int_equal(fitted.group, (limit.count + 63) / 64);
+        assert_int_equal(fitted.per_mark, (limit.count + 63) / 64);
         assert_int_equal(fitted.count, most < limit.count ? most : limit.count);
         for (uint32_t younger = 0; younger < fitted.count; younger++) {
             uint32_t time = get_time(&fitted, younger);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/ */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/ */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Not under valgrind: it stops at single instructions. */
 /* Processes that are killed while they use leases: a mark covers each
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../mod_ratelimit_regional/group/leases.h"
+#include "../../mod_ratelimit_regional/protocol/lease_table.h"
 #include "ratelimit_step.h"
 
 /* The keys before: enough for some in the same sets. */
@@ -26,34 +26,34 @@ static const rlr_limit_t large = {6400, 10};
 
 /* Shared by both processes. */
 typedef struct case_t {
-    rlr_ledger_t ledger;
+    rlr_shared_t shared;
     uint32_t granted[KEYS + 1]; /* by calls that have returned */
     uint32_t admitted[KEYS + 1];
 } case_t;
 
 static void make_key(unsigned char *key, uint32_t number)
 {
-    memset(key, 0, RLR_STORE_KEY_BYTES);
+    memset(key, 0, RLR_MESSAGE_KEY_BYTES);
     memcpy(key + 8, &number, sizeof(number));
 }
 
 static rlr_lease_t *lock_key(case_t *test, uint32_t number)
 {
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
 
     make_key(key, number);
-    return rlr_leases_lock(&test->ledger, key, large, 1000);
+    return rlr_lease_table_lock(&test->shared, key, large, 1000);
 }
 
 static void grant(case_t *test, uint32_t number)
 {
-    static const rlr_store_grant_t granted = {AMOUNT, 0, 0, 0};
+    static const rlr_message_grant_t granted = {AMOUNT, 0, 0, 0};
     rlr_lease_t *lease = lock_key(test, number);
-    rlr_store_item_t item;
+    rlr_message_item_t item;
 
     rlr_lease_request(&item, lease, 1, number + 1, 1000);
     rlr_lease_grant(lease, &item, &granted, 1000, 1000);
-    rlr_leases_unlock(&test->ledger, lease);
+    rlr_lease_table_unlock(&test->shared, lease);
     test->granted[number] += AMOUNT;
     test->admitted[number]++;
 }
@@ -65,7 +65,7 @@ static void admit(case_t *test, uint32_t number)
     uint64_t wait_ms;
 
     result = rlr_lease_take(lease, 1000, &wait_ms);
-    rlr_leases_unlock(&test->ledger, lease);
+    rlr_lease_table_unlock(&test->shared, lease);
     test->admitted[number] += result == RLR_LEASE_ADMITTED;
 }
 
@@ -79,15 +79,15 @@ static void work(case_t *test)
 
 static case_t *begin(void)
 {
-    static const unsigned char id[RLR_STORE_ID_BYTES] = {9};
-    static const unsigned char secret[RLR_LEDGER_SECRET_BYTES] = {6};
-    size_t size = rlr_ledger_size(16);
+    static const unsigned char id[RLR_MESSAGE_ID_BYTES] = {9};
+    static const unsigned char secret[RLR_SHARED_SECRET_BYTES] = {6};
+    size_t size = rlr_shared_size(16);
     case_t *test = mmap(NULL, sizeof(*test), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    assert_true(rlr_ledger_create(&test->ledger, memory, 16, id, secret));
+    assert_true(rlr_shared_create(&test->shared, memory, 16, id, secret));
     for (uint32_t i = 0; i < KEYS; i++) {
         grant(test, i);
     }
@@ -96,21 +96,21 @@ static case_t *begin(void)
 
 static void end(case_t *test)
 {
-    munmap(test->ledger.memory, rlr_ledger_size(16));
+    munmap(test->shared.memory, rlr_shared_size(16));
     munmap(test, sizeof(*test));
 }
 
 /* The marks of each key. */
 static void report(case_t *test, uint32_t marked[KEYS + 1])
 {
-    rlr_store_mark_t marks[8 * RLR_LEASE_MARKS];
+    rlr_message_mark_t marks[8 * RLR_LEASE_MARKS];
     uint32_t cursor = 0;
     uint32_t count;
 
     memset(marked, 0, (KEYS + 1) * sizeof(*marked));
     do {
-        count = rlr_leases_report(marks, 8 * RLR_LEASE_MARKS, &cursor,
-                                  &test->ledger, 0, 1000);
+        count = rlr_lease_table_report(marks, 8 * RLR_LEASE_MARKS, &cursor,
+                                       &test->shared, 0, 1000);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t number;
 
@@ -137,7 +137,7 @@ static void use_up(case_t *test)
 static void verify(case_t *test)
 {
     static uint32_t marked[KEYS + 1];
-    const rlr_ledger_state_t *partition;
+    const rlr_partition_state_t *partition;
 
     report(test, marked);
     use_up(test);
@@ -149,9 +149,9 @@ static void verify(case_t *test)
             assert_int_equal(test->admitted[i], AMOUNT);
         }
     }
-    partition = rlr_ledger_lock(&test->ledger, 0, 1000);
+    partition = rlr_shared_lock(&test->shared, 0, 1000);
     assert_int_equal(partition->member.lost_until_ms, 0);
-    rlr_ledger_unlock(&test->ledger, 0);
+    rlr_shared_unlock(&test->shared, 0);
 }
 
 /* Instructions until the process kills itself. */

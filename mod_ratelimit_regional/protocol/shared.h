@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A host's memberships and leases in shared memory: the members of 16
- * partitions, and slots for the leases of all keys (leases.h). Locks are
+ * partitions, and slots for the leases of all keys (lease_table.h). Locks are
  * robust; the lock of a partition is taken before that of leases. A process may
  * die at any instruction: with the lock of a partition its host asks for its
  * number again and attests nothing; with that of leases one key counts as used
  * up.
  */
-#ifndef RLR_LEDGER_H
-#define RLR_LEDGER_H
+#ifndef RLR_SHARED_H
+#define RLR_SHARED_H
 
 #include <stddef.h>
 
@@ -17,123 +17,123 @@
 #include "lease.h"
 #include "member.h"
 
-#define RLR_LEDGER_PARTITIONS   16U
-#define RLR_LEDGER_SECRET_BYTES 16
+#define RLR_SHARED_PARTITIONS   16U
+#define RLR_SHARED_SECRET_BYTES 16
 
-/* The parts of the memory, which are private to group/. */
-typedef struct rlr_ledger_t {
-    struct rlr_ledger_memory_t *memory;
+/* The parts of the memory, which are private to protocol/. */
+typedef struct rlr_shared_t {
+    struct rlr_shared_memory_t *memory;
     struct rlr_lease_tags_t *tags;
     rlr_lease_t *leases;
     uint32_t sets;
     uint32_t generation;
     uint32_t table; /* of the configuration */
     uint64_t store; /* the same: a hash of the address, M and S */
-} rlr_ledger_t;
+} rlr_shared_t;
 
 /* A partition; its member may be used with its lock only. */
 typedef struct rlr_partition_t rlr_partition_t;
 
 /* Bytes for leases of at least so many keys. */
-size_t rlr_ledger_size(uint32_t keys);
+size_t rlr_shared_size(uint32_t keys);
 
-/* Initializes zeroed memory of rlr_ledger_size(keys) bytes, 64-byte aligned; id
+/* Initializes zeroed memory of rlr_shared_size(keys) bytes, 64-byte aligned; id
  * and secret are random. False if the system has no robust mutexes. */
-bool rlr_ledger_create(rlr_ledger_t *ledger, void *memory, uint32_t keys,
+bool rlr_shared_create(rlr_shared_t *shared, void *memory, uint32_t keys,
                        const unsigned char *id, const unsigned char *secret);
 
 /* Uses memory of that size which another call has created, for another
  * configuration; false: a call of another release, with another layout. */
-bool rlr_ledger_attach(rlr_ledger_t *ledger, void *memory, size_t size);
+bool rlr_shared_attach(rlr_shared_t *shared, void *memory, size_t size);
 
 /* Another table takes the place of the one that has counted the share of the
  * host; before a process uses it. */
-void rlr_ledger_change_table(rlr_ledger_t *ledger);
+void rlr_shared_change_table(rlr_shared_t *shared);
 
 /* Whether no table has taken the place of that of this configuration; with the
  * lock of a partition. Processes with an earlier one have no share. */
-bool rlr_ledger_has_table(const rlr_ledger_t *ledger);
+bool rlr_shared_has_table(const rlr_shared_t *shared);
 
 /* The host takes part in the store with that hash from now on; before a process
  * uses it. */
-void rlr_ledger_use_store(rlr_ledger_t *ledger, uint64_t store);
+void rlr_shared_use_store(rlr_shared_t *shared, uint64_t store);
 
 /* Whether that is the store of this configuration. Processes of a former one
  * call theirs no more: each would end the membership of the other. */
-bool rlr_ledger_has_store(const rlr_ledger_t *ledger);
+bool rlr_shared_has_store(const rlr_shared_t *shared);
 
-const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
+const unsigned char *rlr_shared_id(const rlr_shared_t *shared);
 
-typedef enum rlr_ledger_warning_t {
-    RLR_LEDGER_AWAY,
-    RLR_LEDGER_REFUSED,
-    RLR_LEDGER_ABSENT,
-    RLR_LEDGER_LATE,
-    RLR_LEDGER_RULES,
-    RLR_LEDGER_CLOCK,
-    RLR_LEDGER_WARNINGS
-} rlr_ledger_warning_t;
+typedef enum rlr_shared_warning_t {
+    RLR_SHARED_AWAY,
+    RLR_SHARED_REFUSED,
+    RLR_SHARED_ABSENT,
+    RLR_SHARED_LATE,
+    RLR_SHARED_RULES,
+    RLR_SHARED_CLOCK,
+    RLR_SHARED_WARNINGS
+} rlr_shared_warning_t;
 
 /* Whether a warning is due: once a minute. To send the rules is due as often,
  * for the last configuration, and at once for a new one. */
-bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
+bool rlr_shared_warns(const rlr_shared_t *shared, rlr_shared_warning_t warning,
                       uint64_t now_ms);
 
 /* Whether the start of the group at that time has not been logged. */
-bool rlr_ledger_is_new_start(const rlr_ledger_t *ledger, uint64_t at_ms);
+bool rlr_shared_is_new_start(const rlr_shared_t *shared, uint64_t at_ms);
 
 /* The numbers of this host. */
-rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger);
+rlr_stats_t *rlr_shared_stats(const rlr_shared_t *shared);
 
 /* RLR_WAIT_SLOTS_MAX slots of all its processes. */
-rlr_wait_slots_t rlr_ledger_wait_slots(const rlr_ledger_t *ledger);
+rlr_wait_slots_t rlr_shared_wait_slots(const rlr_shared_t *shared);
 
-static inline uint32_t rlr_ledger_partition_of(const unsigned char *key)
+static inline uint32_t rlr_shared_partition_of(const unsigned char *key)
 {
-    return key[1] % RLR_LEDGER_PARTITIONS;
+    return key[1] % RLR_SHARED_PARTITIONS;
 }
 
 /* The state of a partition that its lock guards. */
-typedef struct rlr_ledger_state_t {
+typedef struct rlr_partition_state_t {
     rlr_member_t member;
-    uint64_t alone_until_ms;    /* until when no other call may be sent */
-    uint64_t heartbeat_sent_ms; /* when the last heartbeat was sent */
-    rlr_store_status_t status;  /* of the last reply */
-    rlr_store_absent_t absent;  /* by the last heartbeat */
-} rlr_ledger_state_t;
+    uint64_t alone_until_ms;     /* until when no other call may be sent */
+    uint64_t heartbeat_sent_ms;  /* when the last heartbeat was sent */
+    rlr_message_status_t status; /* of the last reply */
+    rlr_message_absent_t absent; /* by the last heartbeat */
+} rlr_partition_state_t;
 
 /* Takes the lock; NULL: not within a second. */
-rlr_ledger_state_t *rlr_ledger_lock(const rlr_ledger_t *ledger,
-                                    uint32_t partition, uint64_t now_ms);
+rlr_partition_state_t *rlr_shared_lock(const rlr_shared_t *shared,
+                                       uint32_t partition, uint64_t now_ms);
 /* The same; NULL: it is not free at once. */
-rlr_ledger_state_t *rlr_ledger_try_lock(const rlr_ledger_t *ledger,
-                                        uint32_t partition, uint64_t now_ms);
-void rlr_ledger_unlock(const rlr_ledger_t *ledger, uint32_t partition);
+rlr_partition_state_t *rlr_shared_try_lock(const rlr_shared_t *shared,
+                                           uint32_t partition, uint64_t now_ms);
+void rlr_shared_unlock(const rlr_shared_t *shared, uint32_t partition);
 
 /* Records that a limit of that interval is in use. */
-void rlr_ledger_use_interval(const rlr_ledger_t *ledger, uint32_t interval_sec);
+void rlr_shared_use_interval(const rlr_shared_t *shared, uint32_t interval_sec);
 
 /* Until when an admission before now_ms may count, under any limit that has
  * been in use. */
-uint64_t rlr_ledger_counted_until(const rlr_ledger_t *ledger, uint64_t now_ms);
+uint64_t rlr_shared_counted_until(const rlr_shared_t *shared, uint64_t now_ms);
 
 /* Records that a grant could not be stored, and until when its marks count. */
-void rlr_ledger_lose(const rlr_ledger_t *ledger, uint32_t partition,
+void rlr_shared_lose(const rlr_shared_t *shared, uint32_t partition,
                      uint64_t until_ms);
 
 /* The worst of all partitions. */
-typedef struct rlr_ledger_summary_t {
+typedef struct rlr_shared_summary_t {
     uint32_t members;   /* partitions that the host is a member of */
     uint32_t connected; /* of these, with an answer of late */
     uint32_t starting;  /* never connected to the store */
     bool is_refused;    /* the store has no number for it */
-    rlr_store_absent_t absent;
+    rlr_message_absent_t absent;
     int64_t started_ms; /* the latest start; -1: none is known */
-} rlr_ledger_summary_t;
+} rlr_shared_summary_t;
 
 /* waits: for partitions that are locked, for a second each at most; without it
  * they are left out. */
-void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
-                       const rlr_ledger_t *ledger, bool waits, uint64_t now_ms);
+void rlr_shared_sum_up(rlr_shared_summary_t *summary,
+                       const rlr_shared_t *shared, bool waits, uint64_t now_ms);
 
 #endif

@@ -1,65 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides by a lease, or asks the store. */
-#include "group.h"
+#include "store.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
-#include "../group/leases.h"
-#include "../group/period.h"
+#include "../protocol/lease_table.h"
+#include "../protocol/period.h"
 #include "../rules/sha256.h"
 
 /* The store may answer then; when it will is not known. */
 #define RETRY_MS 1000U
 
-void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger, const char *name)
+void rlr_store_init(rlr_store_t *store, const rlr_store_config_t *config,
+                    const rlr_shared_t *shared, const char *name)
 {
-    memset(group, 0, sizeof(*group));
-    group->config = config;
-    group->ledger = *ledger;
-    memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
-    group->member.members = config->hosts;
-    apr_cpystrn(group->member.name, name, sizeof(group->member.name));
-    group->member.share_ms = config->failure == RLR_FAILURE_LOCAL
+    memset(store, 0, sizeof(*store));
+    store->config = config;
+    store->shared = *shared;
+    memcpy(store->member.id, rlr_shared_id(shared), sizeof(store->member.id));
+    store->member.members = config->hosts;
+    apr_cpystrn(store->member.name, name, sizeof(store->member.name));
+    store->member.share_ms = config->failure == RLR_FAILURE_LOCAL
         ? config->share_ms
         : 0;
 }
 
-void rlr_group_use_store(rlr_group_t *group, apr_pool_t *ptemp)
+void rlr_store_use_store(rlr_store_t *store, apr_pool_t *ptemp)
 {
     const char *text = apr_psprintf(ptemp, "%s %u %" APR_UINT64_T_FMT,
-                                    group->config->connection.address.text,
-                                    group->member.members,
-                                    group->member.share_ms);
+                                    store->config->connection.address.text,
+                                    store->member.members,
+                                    store->member.share_ms);
     rlr_digest_t digest = rlr_sha256_digest(text, strlen(text));
     uint64_t hash;
 
     memcpy(&hash, digest.bytes, sizeof(hash));
-    rlr_ledger_use_store(&group->ledger, hash);
+    rlr_shared_use_store(&store->shared, hash);
 }
 
-void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
+void rlr_store_key(unsigned char key[RLR_MESSAGE_KEY_BYTES], const char *row,
                    const void *identity, size_t length)
 {
-    char text[RLR_GROUP_ROW_MAX + 1 + RLR_GROUP_IDENTITY_MAX];
+    char text[RLR_STORE_ROW_MAX + 1 + RLR_STORE_IDENTITY_MAX];
     size_t row_length = strlen(row) + 1;
     rlr_digest_t digest;
 
     memcpy(text, row, row_length);
     memcpy(text + row_length, identity, length);
     digest = rlr_sha256_digest(text, row_length + length);
-    memcpy(key, digest.bytes, RLR_STORE_KEY_BYTES);
-}
-
-static rlr_time_t get_time(void)
-{
-    rlr_time_t now;
-
-    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
-    return now;
+    memcpy(key, digest.bytes, RLR_MESSAGE_KEY_BYTES);
 }
 
 /* ---- Decisions ---- */
@@ -95,14 +87,14 @@ static bool is_first_refusal(rlr_lease_t *lease, uint64_t now_ms)
 }
 
 /* Decides by the lease; *refill: more should be requested. */
-static rlr_lease_result_t try_lease(const rlr_group_t *group,
+static rlr_lease_result_t try_lease(const rlr_store_t *store,
                                     const unsigned char *key, rlr_limit_t limit,
                                     rlr_window_decision_t *decision,
                                     bool *first, bool *refill)
 {
-    rlr_time_t now = get_time();
-    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
-                                         now.ceil_ms);
+    rlr_time_t now = rlr_clock_now();
+    rlr_lease_t *lease = rlr_lease_table_lock(&store->shared, key, limit,
+                                              now.ceil_ms);
     rlr_lease_result_t result;
     uint64_t wait_ms;
 
@@ -111,27 +103,27 @@ static rlr_lease_result_t try_lease(const rlr_group_t *group,
         return RLR_LEASE_ASK;
     }
     /* Read with the lock: an admission is not later than its lease. */
-    now = get_time();
+    now = rlr_clock_now();
     result = rlr_lease_take(lease, now.ceil_ms, &wait_ms);
     if (result != RLR_LEASE_ASK) {
         describe(decision, lease, result == RLR_LEASE_ADMITTED, &now);
         *first = result == RLR_LEASE_REFUSED
             && is_first_refusal(lease, now.ceil_ms);
         *refill = rlr_lease_is_due(lease, now.ceil_ms)
-            && rlr_leases_may_request(lease, now.ceil_ms);
+            && rlr_lease_table_may_request(lease, now.ceil_ms);
     }
-    rlr_leases_unlock(&group->ledger, lease);
+    rlr_lease_table_unlock(&store->shared, lease);
     return result;
 }
 
 /* Completes a decision of the store. */
-static void settle(const rlr_group_t *group, const unsigned char *key,
+static void settle(const rlr_store_t *store, const unsigned char *key,
                    rlr_limit_t limit, bool is_admitted,
                    rlr_window_decision_t *decision, bool *first)
 {
-    rlr_time_t now = get_time();
-    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
-                                         now.ceil_ms);
+    rlr_time_t now = rlr_clock_now();
+    rlr_lease_t *lease = rlr_lease_table_lock(&store->shared, key, limit,
+                                              now.ceil_ms);
     rlr_lease_t none;
 
     if (lease == NULL) {
@@ -142,15 +134,15 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
     }
     describe(decision, lease, is_admitted, &now);
     *first = !is_admitted && is_first_refusal(lease, now.ceil_ms);
-    rlr_leases_unlock(&group->ledger, lease);
+    rlr_lease_table_unlock(&store->shared, lease);
 }
 
-bool rlr_group_is_away(const rlr_group_t *group, const unsigned char *key)
+bool rlr_store_is_away(const rlr_store_t *store, const unsigned char *key)
 {
-    return group->queue == NULL || rlr_queue_is_away(group->queue, key);
+    return store->queue == NULL || rlr_queue_is_away(store->queue, key);
 }
 
-rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
+rlr_stats_outcome_t rlr_store_admit(const rlr_store_t *store,
                                     const unsigned char *key, rlr_limit_t limit,
                                     uint32_t client,
                                     rlr_window_decision_t *decision,
@@ -159,20 +151,20 @@ rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
     rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
     bool refill;
 
-    if (try_lease(group, key, limit, decision, first, &refill)
+    if (try_lease(store, key, limit, decision, first, &refill)
         != RLR_LEASE_ASK) {
-        if (refill && group->queue != NULL) {
-            rlr_queue_refill(group->queue, key, limit);
+        if (refill && store->queue != NULL) {
+            rlr_queue_refill(store->queue, key, limit);
         }
         return decision->admitted ? RLR_STATS_LEASED : RLR_STATS_CACHED;
     }
-    if (group->queue != NULL) {
-        result = rlr_queue_request(group->queue, key, limit, client);
+    if (store->queue != NULL) {
+        result = rlr_queue_request(store->queue, key, limit, client);
     }
     switch (result) {
     case RLR_QUEUE_ADMITTED:
     case RLR_QUEUE_REFUSED:
-        settle(group, key, limit, result == RLR_QUEUE_ADMITTED, decision,
+        settle(store, key, limit, result == RLR_QUEUE_ADMITTED, decision,
                first);
         return RLR_STATS_ASKED;
     case RLR_QUEUE_LATE:
@@ -199,24 +191,24 @@ static uint64_t get_start_wait(int64_t started_ms, uint64_t reserved_ms,
     return started_ms > 0 && wait_ms > 0 ? (uint64_t)wait_ms : 0;
 }
 
-bool rlr_group_is_starting(const rlr_group_t *group,
-                           const rlr_ledger_summary_t *summary,
+bool rlr_store_is_starting(const rlr_store_t *store,
+                           const rlr_shared_summary_t *summary,
                            uint64_t *left_ms)
 {
     *left_ms = get_start_wait(summary->started_ms, summary->absent.reserved_ms,
-                              group->longest_sec);
+                              store->longest_sec);
     return *left_ms > 0;
 }
 
 /* Whether the store answers for the key's partition; *wait_ms: how long it
  * grants nothing under the limit. */
-static bool is_connected(const rlr_group_t *group, const unsigned char *key,
+static bool is_connected(const rlr_store_t *store, const unsigned char *key,
                          rlr_limit_t limit, uint64_t *wait_ms)
 {
-    uint32_t partition = rlr_ledger_partition_of(key);
-    uint64_t now_ms = get_time().floor_ms;
-    const rlr_ledger_state_t *state = rlr_ledger_lock(&group->ledger, partition,
-                                                      now_ms);
+    uint32_t partition = rlr_shared_partition_of(key);
+    uint64_t now_ms = rlr_clock_now().floor_ms;
+    const rlr_partition_state_t *state = rlr_shared_lock(&store->shared,
+                                                         partition, now_ms);
     bool connected;
 
     *wait_ms = 0;
@@ -230,7 +222,7 @@ static bool is_connected(const rlr_group_t *group, const unsigned char *key,
                                   state->absent.reserved_ms,
                                   limit.interval_sec);
     }
-    rlr_ledger_unlock(&group->ledger, partition);
+    rlr_shared_unlock(&store->shared, partition);
     return connected;
 }
 
@@ -257,20 +249,20 @@ static bool peek_lease(const rlr_lease_t *lease, bool is_connected,
     return false;
 }
 
-bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
+bool rlr_store_peek(const rlr_store_t *store, const unsigned char *key,
                     rlr_limit_t limit, rlr_window_decision_t *decision)
 {
-    rlr_time_t now = get_time();
+    rlr_time_t now = rlr_clock_now();
     uint64_t wait_ms;
-    bool connected = is_connected(group, key, limit, &wait_ms);
-    rlr_lease_t *lease = rlr_leases_lock(&group->ledger, key, limit,
-                                         now.ceil_ms);
+    bool connected = is_connected(store, key, limit, &wait_ms);
+    rlr_lease_t *lease = rlr_lease_table_lock(&store->shared, key, limit,
+                                              now.ceil_ms);
     bool is_known = false;
 
     memset(decision, 0, sizeof(*decision));
     if (lease != NULL) {
         is_known = peek_lease(lease, connected, &now, decision);
-        rlr_leases_unlock(&group->ledger, lease);
+        rlr_lease_table_unlock(&store->shared, lease);
     }
     if (is_known || !connected) {
         return is_known;
@@ -287,14 +279,14 @@ bool rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
 
 /* Takes the lock of the key's partition; *share: what the host may admit, or
  * count 0 and *wait_ms. NULL: the lock is not free. */
-static rlr_ledger_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
-                                      const rlr_group_t *group,
-                                      const unsigned char *key,
-                                      rlr_limit_t limit)
+static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
+                                         const rlr_store_t *store,
+                                         const unsigned char *key,
+                                         rlr_limit_t limit)
 {
-    uint64_t now_ms = get_time().floor_ms;
-    rlr_ledger_state_t *state = rlr_ledger_lock(
-        &group->ledger, rlr_ledger_partition_of(key), now_ms);
+    uint64_t now_ms = rlr_clock_now().floor_ms;
+    rlr_partition_state_t *state = rlr_shared_lock(
+        &store->shared, rlr_shared_partition_of(key), now_ms);
     uint64_t left_ms;
 
     *share = (rlr_limit_t){0, rlr_period_local_sec(limit.interval_sec)};
@@ -302,66 +294,68 @@ static rlr_ledger_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
     if (state == NULL) {
         return NULL;
     }
-    if (!rlr_ledger_has_table(&group->ledger)) {
+    if (!rlr_shared_has_table(&store->shared)) {
         return state;
     }
     /* Not before the lock was taken. */
-    share->count = rlr_member_local(&state->member, &group->member, key, limit,
-                                    get_time().floor_ms);
+    share->count = rlr_member_local(&state->member, &store->member, key, limit,
+                                    rlr_clock_now().floor_ms);
     if (share->count == 0) {
-        left_ms = rlr_member_local_wait(&state->member, &group->member, key,
+        left_ms = rlr_member_local_wait(&state->member, &store->member, key,
                                         limit, now_ms);
         *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
     }
     return state;
 }
 
-rlr_limit_t rlr_group_begin_share(const rlr_group_t *group,
+rlr_limit_t rlr_store_begin_share(const rlr_store_t *store,
                                   const unsigned char *key, rlr_limit_t limit,
                                   uint32_t *wait_ms)
 {
     rlr_limit_t share;
-    rlr_ledger_state_t *state = lock_share(&share, wait_ms, group, key, limit);
+    rlr_partition_state_t *state = lock_share(&share, wait_ms, store, key,
+                                              limit);
 
     if (share.count > 0) {
         /* Before the admission: this process may die after it. */
-        rlr_member_use(&state->member, limit.interval_sec, get_time().ceil_ms);
+        rlr_member_use(&state->member, limit.interval_sec,
+                       rlr_clock_now().ceil_ms);
     }
     else if (state != NULL) {
-        rlr_group_end_share(group, key);
+        rlr_store_end_share(store, key);
     }
     return share;
 }
 
-rlr_limit_t rlr_group_peek_share(const rlr_group_t *group,
+rlr_limit_t rlr_store_peek_share(const rlr_store_t *store,
                                  const unsigned char *key, rlr_limit_t limit,
                                  uint32_t *wait_ms)
 {
     rlr_limit_t share;
 
-    if (lock_share(&share, wait_ms, group, key, limit) != NULL) {
-        rlr_group_end_share(group, key);
+    if (lock_share(&share, wait_ms, store, key, limit) != NULL) {
+        rlr_store_end_share(store, key);
     }
     return share;
 }
 
-void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key)
+void rlr_store_end_share(const rlr_store_t *store, const unsigned char *key)
 {
-    rlr_ledger_unlock(&group->ledger, rlr_ledger_partition_of(key));
+    rlr_shared_unlock(&store->shared, rlr_shared_partition_of(key));
 }
 
-bool rlr_group_reset(const rlr_group_t *group, const unsigned char *key,
+bool rlr_store_reset(const rlr_store_t *store, const unsigned char *key,
                      rlr_limit_t limit)
 {
-    uint64_t now_ms = get_time().ceil_ms;
+    uint64_t now_ms = rlr_clock_now().ceil_ms;
     rlr_lease_t *lease;
-    bool is_removed = group->queue != NULL
-        && rlr_queue_reset(group->queue, key);
+    bool is_removed = store->queue != NULL
+        && rlr_queue_reset(store->queue, key);
 
-    lease = rlr_leases_lock(&group->ledger, key, limit, now_ms);
+    lease = rlr_lease_table_lock(&store->shared, key, limit, now_ms);
     if (lease != NULL) {
         rlr_lease_reset(lease);
-        rlr_leases_unlock(&group->ledger, lease);
+        rlr_lease_table_unlock(&store->shared, lease);
     }
     return is_removed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/group/ */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/ */
 /* OBJECTS: ../mod_ratelimit_regional/counter/ */
 /* Memberships in shared memory, its layout, and the numbers of operators. */
 #include "check.h"
@@ -9,29 +9,29 @@
 #include <unistd.h>
 
 #include "../../mod_ratelimit_regional/counter/header.h"
-#include "ratelimit_ledger.h"
+#include "ratelimit_shared.h"
 
 static void memory_of_another_layout_is_not_used(void **state)
 {
-    rlr_ledger_t found;
+    rlr_shared_t found;
     case_t test;
     uint32_t *words;
 
     begin(&test, 16);
-    assert_true(rlr_ledger_attach(&found, test.memory, test.size));
-    assert_memory_equal(rlr_ledger_id(&found), id, sizeof(id));
+    assert_true(rlr_shared_attach(&found, test.memory, test.size));
+    assert_memory_equal(rlr_shared_id(&found), id, sizeof(id));
     assert_true(grant(&test, 1, 1, 1000));
-    test.ledger = found;
+    test.shared = found;
     assert_int_equal(report(&test, 1000), 1);
-    assert_false(rlr_ledger_attach(&found, test.memory, test.size - 1));
+    assert_false(rlr_shared_attach(&found, test.memory, test.size - 1));
     words = test.memory;
     /* The parts of rlr_header_t. */
     for (uint32_t i = 0; i < sizeof(rlr_header_t) / sizeof(*words); i++) {
         words[i]++;
-        assert_false(rlr_ledger_attach(&found, test.memory, test.size));
+        assert_false(rlr_shared_attach(&found, test.memory, test.size));
         words[i]--;
     }
-    assert_true(rlr_ledger_attach(&found, test.memory, test.size));
+    assert_true(rlr_shared_attach(&found, test.memory, test.size));
     end(&test);
 }
 
@@ -40,20 +40,21 @@ static void set_partition(case_t *test, uint32_t partition,
                           uint64_t heartbeat_until_ms, uint32_t missing,
                           uint32_t reserved)
 {
-    rlr_ledger_state_t *state = rlr_ledger_lock(&test->ledger, partition, 1000);
+    rlr_partition_state_t *state = rlr_shared_lock(&test->shared, partition,
+                                                   1000);
 
     state->member.was_member = heartbeat_until_ms > 0;
     state->member.is_confirmed = heartbeat_until_ms > 0;
     state->member.heartbeat_until_ms = heartbeat_until_ms;
     state->absent.missing = missing;
     state->absent.reserved = reserved;
-    rlr_ledger_unlock(&test->ledger, partition);
+    rlr_shared_unlock(&test->shared, partition);
 }
 
 static void operators_see_the_worst_of_all_partitions(void **state)
 {
-    rlr_ledger_summary_t summary;
-    rlr_ledger_state_t *partition;
+    rlr_shared_summary_t summary;
+    rlr_partition_state_t *partition;
     case_t test;
 
     begin(&test, 16);
@@ -62,35 +63,35 @@ static void operators_see_the_worst_of_all_partitions(void **state)
     set_partition(&test, 2, 5000, 0, 0);
     /* A partition that the host is not a member of tells nothing. */
     set_partition(&test, 3, 0, 3, 3);
-    rlr_ledger_sum_up(&summary, &test.ledger, true, 3000);
+    rlr_shared_sum_up(&summary, &test.shared, true, 3000);
     assert_int_equal(summary.members, 3);
     assert_int_equal(summary.connected, 2);
-    assert_int_equal(summary.starting, RLR_LEDGER_PARTITIONS - 3);
+    assert_int_equal(summary.starting, RLR_SHARED_PARTITIONS - 3);
     assert_int_equal(summary.absent.missing, 1);
     assert_int_equal(summary.absent.reserved, 2);
     assert_false(summary.is_refused);
-    partition = rlr_ledger_lock(&test.ledger, 5, 3000);
-    partition->status = RLR_STORE_FULL;
-    rlr_ledger_unlock(&test.ledger, 5);
-    rlr_ledger_sum_up(&summary, &test.ledger, true, 3000);
+    partition = rlr_shared_lock(&test.shared, 5, 3000);
+    partition->status = RLR_MESSAGE_FULL;
+    rlr_shared_unlock(&test.shared, 5);
+    rlr_shared_sum_up(&summary, &test.shared, true, 3000);
     assert_true(summary.is_refused);
     end(&test);
 }
 
 static void a_partition_that_is_locked_is_left_out_without_a_wait(void **state)
 {
-    rlr_ledger_summary_t summary;
+    rlr_shared_summary_t summary;
     case_t test;
 
     begin(&test, 16);
     set_partition(&test, 0, 5000, 1, 0);
     set_partition(&test, 1, 5000, 1, 0);
-    assert_non_null(rlr_ledger_try_lock(&test.ledger, 1, 3000));
-    assert_null(rlr_ledger_try_lock(&test.ledger, 1, 3000));
-    rlr_ledger_sum_up(&summary, &test.ledger, false, 3000);
+    assert_non_null(rlr_shared_try_lock(&test.shared, 1, 3000));
+    assert_null(rlr_shared_try_lock(&test.shared, 1, 3000));
+    rlr_shared_sum_up(&summary, &test.shared, false, 3000);
     assert_int_equal(summary.connected, 1);
-    rlr_ledger_unlock(&test.ledger, 1);
-    rlr_ledger_sum_up(&summary, &test.ledger, false, 3000);
+    rlr_shared_unlock(&test.shared, 1);
+    rlr_shared_sum_up(&summary, &test.shared, false, 3000);
     assert_int_equal(summary.connected, 2);
     end(&test);
 }
@@ -98,70 +99,71 @@ static void a_partition_that_is_locked_is_left_out_without_a_wait(void **state)
 static void a_lost_mark_is_remembered_until_it_expires(void **state)
 {
     case_t test;
-    const rlr_ledger_state_t *partition;
+    const rlr_partition_state_t *partition;
 
     begin(&test, 16);
-    rlr_ledger_lose(&test.ledger, 3, 5000);
-    rlr_ledger_lose(&test.ledger, 3, 4000);
-    partition = rlr_ledger_lock(&test.ledger, 3, 1000);
+    rlr_shared_lose(&test.shared, 3, 5000);
+    rlr_shared_lose(&test.shared, 3, 4000);
+    partition = rlr_shared_lock(&test.shared, 3, 1000);
     assert_int_equal(partition->member.lost_until_ms, 5000);
-    rlr_ledger_unlock(&test.ledger, 3);
+    rlr_shared_unlock(&test.shared, 3);
     end(&test);
 }
 
 static void a_process_that_dies_with_the_lock_of_a_partition(void **state)
 {
     case_t test;
-    const rlr_ledger_state_t *partition;
+    const rlr_partition_state_t *partition;
     pid_t pid;
 
     begin(&test, 16);
     assert_true(grant(&test, 1, 1, 1000));
     pid = fork();
     if (pid == 0) {
-        rlr_ledger_lock(&test.ledger, 0, 1000);
+        rlr_shared_lock(&test.shared, 0, 1000);
         _exit(0);
     }
     waitpid(pid, NULL, 0);
-    partition = rlr_ledger_lock(&test.ledger, 0, 2000);
+    partition = rlr_shared_lock(&test.shared, 0, 2000);
     assert_non_null(partition);
-    assert_int_equal(partition->member.number, RLR_STORE_NO_NUMBER);
+    assert_int_equal(partition->member.number, RLR_MESSAGE_NO_NUMBER);
     assert_true(partition->member.was_member);
     assert_true(partition->member.has_used_share);
     /* The longest interval that has been in use. */
     assert_in_range(partition->member.lost_until_ms, 12000, 20000);
-    rlr_ledger_unlock(&test.ledger, 0);
+    rlr_shared_unlock(&test.shared, 0);
     end(&test);
 }
 
 /* The share of a partition has been used, and counts until 30000. */
 static void use_share(case_t *test, uint32_t partition)
 {
-    rlr_ledger_state_t *state = rlr_ledger_lock(&test->ledger, partition, 1000);
+    rlr_partition_state_t *state = rlr_shared_lock(&test->shared, partition,
+                                                   1000);
 
     state->member.local_until_ms = 30000;
-    rlr_ledger_unlock(&test->ledger, partition);
+    rlr_shared_unlock(&test->shared, partition);
 }
 
 static void another_table_has_the_share_after_the_former_one(void **state)
 {
-    rlr_ledger_t next;
-    const rlr_ledger_state_t *partition;
+    rlr_shared_t next;
+    const rlr_partition_state_t *partition;
     case_t test;
 
     begin(&test, 16);
     use_share(&test, 3);
-    assert_true(rlr_ledger_attach(&next, test.memory, test.size));
-    assert_true(rlr_ledger_has_table(&next));
-    rlr_ledger_change_table(&next);
-    assert_true(rlr_ledger_has_table(&next));
-    assert_false(rlr_ledger_has_table(&test.ledger));
-    partition = rlr_ledger_lock(&next, 3, 2000);
+    assert_true(rlr_shared_attach(&next, test.memory, test.size));
+    assert_true(rlr_shared_has_table(&next));
+    rlr_shared_change_table(&next);
+    assert_true(rlr_shared_has_table(&next));
+    assert_false(rlr_shared_has_table(&test.shared));
+    partition = rlr_shared_lock(&next, 3, 2000);
     assert_int_equal(partition->member.share_from_ms, 30000);
-    rlr_ledger_unlock(&next, 3);
-    partition = rlr_ledger_lock(&next, 4, 2000);
+    rlr_shared_unlock(&next, 3);
+    partition = rlr_shared_lock(&next, 4, 2000);
     assert_int_equal(partition->member.share_from_ms, 0);
-    rlr_ledger_unlock(&next, 4);
+    rlr_shared_unlock(&next, 4);
     end(&test);
 }
 
@@ -170,25 +172,25 @@ static void a_warning_is_due_once_a_minute(void **state)
     case_t test;
 
     begin(&test, 16);
-    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 1000));
-    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 60999));
-    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 61000));
-    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_LATE, 61001));
+    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 1000));
+    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 60999));
+    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 61000));
+    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_LATE, 61001));
     end(&test);
 }
 
 static void the_last_configuration_sends_its_rules_at_once(void **state)
 {
-    rlr_ledger_t next;
+    rlr_shared_t next;
     case_t test;
 
     begin(&test, 16);
-    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1000));
-    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1001));
-    assert_true(rlr_ledger_attach(&next, test.memory, test.size));
-    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 1002));
-    assert_true(rlr_ledger_warns(&next, RLR_LEDGER_RULES, 1002));
-    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_RULES, 90000));
+    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1000));
+    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1001));
+    assert_true(rlr_shared_attach(&next, test.memory, test.size));
+    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1002));
+    assert_true(rlr_shared_warns(&next, RLR_SHARED_RULES, 1002));
+    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 90000));
     end(&test);
 }
 
@@ -199,7 +201,7 @@ static void requests_are_counted_by_region(void **state)
     case_t test;
 
     begin(&test, 16);
-    stats = rlr_ledger_stats(&test.ledger);
+    stats = rlr_shared_stats(&test.shared);
     for (uint32_t i = 0; i <= RLR_STATS_REGIONS; i++) {
         char name[16];
 
@@ -225,7 +227,7 @@ static void round_trips_are_counted_by_duration(void **state)
     case_t test;
 
     begin(&test, 16);
-    stats = rlr_ledger_stats(&test.ledger);
+    stats = rlr_shared_stats(&test.shared);
     rlr_stats_round(stats, 1000, false);
     rlr_stats_round(stats, 1001, false);
     rlr_stats_round(stats, 600000, true);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds, claims, recovers and lists leases; ledger_layout.h has their place. */
-#include "leases.h"
+/* Finds, claims, recovers and lists leases; shared_layout.h has their place. */
+#include "lease_table.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "../counter/mutex.h"
 #include "../counter/siphash.h"
-#include "ledger_layout.h"
+#include "shared_layout.h"
 
 #define NONE UINT32_MAX
 /* Not in the tag of a free slot. */
@@ -22,48 +22,48 @@ typedef struct place_t {
     uint32_t sets[RLR_CHOICES];
 } place_t;
 
-static uint32_t sets_of_stripe(const rlr_ledger_t *ledger)
+static uint32_t sets_of_stripe(const rlr_shared_t *shared)
 {
-    return ledger->sets / RLR_LEDGER_STRIPES;
+    return shared->sets / RLR_SHARED_STRIPES;
 }
 
-static place_t find_place(const rlr_ledger_t *ledger, const unsigned char *key)
+static place_t find_place(const rlr_shared_t *shared, const unsigned char *key)
 {
-    uint32_t sets = sets_of_stripe(ledger);
-    rlr_siphash_t hash = rlr_siphash_compute(ledger->memory->secret, key,
-                                             RLR_STORE_KEY_BYTES);
-    uint64_t partition = rlr_ledger_partition_of(key);
+    uint32_t sets = sets_of_stripe(shared);
+    rlr_siphash_t hash = rlr_siphash_compute(shared->memory->secret, key,
+                                             RLR_MESSAGE_KEY_BYTES);
+    uint64_t partition = rlr_shared_partition_of(key);
     place_t place = {
-        .tag = (hash.first & ~(uint64_t)(RLR_LEDGER_PARTITIONS - 1)) | IN_USE
+        .tag = (hash.first & ~(uint64_t)(RLR_SHARED_PARTITIONS - 1)) | IN_USE
             | partition,
         .stripe = (uint32_t)(hash.first >> 56)};
 
     rlr_choice_find(place.sets, hash.second, sets);
     for (int i = 0; i < RLR_CHOICES; i++) {
         place.sets[i] += place.stripe * sets;
-        __builtin_prefetch(&ledger->tags[place.sets[i]]);
+        __builtin_prefetch(&shared->tags[place.sets[i]]);
     }
     return place;
 }
 
-static uint64_t get_tag(const rlr_ledger_t *ledger, uint32_t index)
+static uint64_t get_tag(const rlr_shared_t *shared, uint32_t index)
 {
     return atomic_load_explicit(
-        &ledger->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
+        &shared->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
         memory_order_relaxed);
 }
 
-static void set_tag(const rlr_ledger_t *ledger, uint32_t index, uint64_t tag)
+static void set_tag(const rlr_shared_t *shared, uint32_t index, uint64_t tag)
 {
-    atomic_store_explicit(&ledger->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
+    atomic_store_explicit(&shared->tags[index / RLR_WAYS].tag[index % RLR_WAYS],
                           tag, memory_order_relaxed);
 }
 
 /* ---- Locks ---- */
 
-static rlr_stripe_t *get_stripe(const rlr_ledger_t *ledger, uint32_t set)
+static rlr_stripe_t *get_stripe(const rlr_shared_t *shared, uint32_t set)
 {
-    return &ledger->memory->stripes[set / sets_of_stripe(ledger)];
+    return &shared->memory->stripes[set / sets_of_stripe(shared)];
 }
 
 /* Before the lease is written. */
@@ -77,7 +77,7 @@ static void use(rlr_stripe_t *stripe, uint32_t index)
 /* A process has died with the lock: it may have written a part of one lease.
  * That key counts as used up by this host; a key that was being claimed, which
  * may be torn, has no mark yet. */
-static void recover(const rlr_ledger_t *ledger, const rlr_stripe_t *stripe,
+static void recover(const rlr_shared_t *shared, const rlr_stripe_t *stripe,
                     uint64_t now_ms)
 {
     uint32_t used = atomic_load_explicit(&stripe->used, memory_order_relaxed);
@@ -86,22 +86,22 @@ static void recover(const rlr_ledger_t *ledger, const rlr_stripe_t *stripe,
     if (used == 0) {
         return;
     }
-    lease = &ledger->leases[used - 1];
+    lease = &shared->leases[used - 1];
     if (lease->limit.count == 0) {
-        set_tag(ledger, used - 1, 0);
+        set_tag(shared, used - 1, 0);
         return;
     }
-    rlr_lease_recover(lease, rlr_ledger_counted_until(ledger, now_ms));
-    set_tag(ledger, used - 1, find_place(ledger, lease->key).tag);
+    rlr_lease_recover(lease, rlr_shared_counted_until(shared, now_ms));
+    set_tag(shared, used - 1, find_place(shared, lease->key).tag);
 }
 
-static bool lock_stripe(const rlr_ledger_t *ledger, rlr_stripe_t *stripe,
+static bool lock_stripe(const rlr_shared_t *shared, rlr_stripe_t *stripe,
                         uint64_t now_ms)
 {
     int rv = rlr_mutex_take(&stripe->mutex, 1);
 
     if (rv == EOWNERDEAD) {
-        recover(ledger, stripe, now_ms);
+        recover(shared, stripe, now_ms);
         rv = pthread_mutex_consistent(&stripe->mutex);
     }
     return rv == 0;
@@ -114,25 +114,26 @@ static void unlock_stripe(rlr_stripe_t *stripe)
     pthread_mutex_unlock(&stripe->mutex);
 }
 
-void rlr_leases_unlock(const rlr_ledger_t *ledger, const rlr_lease_t *lease)
+void rlr_lease_table_unlock(const rlr_shared_t *shared,
+                            const rlr_lease_t *lease)
 {
-    uint32_t set = (uint32_t)(lease - ledger->leases) / RLR_WAYS;
+    uint32_t set = (uint32_t)(lease - shared->leases) / RLR_WAYS;
 
-    unlock_stripe(get_stripe(ledger, set));
+    unlock_stripe(get_stripe(shared, set));
 }
 
 /* ---- Slots ---- */
 
 /* The index of the key's lease, or NONE. */
-static uint32_t find(const rlr_ledger_t *ledger, const place_t *place,
+static uint32_t find(const rlr_shared_t *shared, const place_t *place,
                      const unsigned char *key)
 {
     for (int i = 0; i < RLR_CHOICES; i++) {
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
             uint32_t index = place->sets[i] * RLR_WAYS + way;
 
-            if (get_tag(ledger, index) == place->tag
-                && memcmp(ledger->leases[index].key, key, RLR_STORE_KEY_BYTES)
+            if (get_tag(shared, index) == place->tag
+                && memcmp(shared->leases[index].key, key, RLR_MESSAGE_KEY_BYTES)
                     == 0) {
                 return index;
             }
@@ -150,7 +151,7 @@ static bool is_unused(const rlr_lease_t *lease, uint64_t now_ms)
 }
 
 /* The unused ways of a set, as bits. */
-static uint32_t find_unused(const rlr_ledger_t *ledger, uint32_t set,
+static uint32_t find_unused(const rlr_shared_t *shared, uint32_t set,
                             uint64_t now_ms)
 {
     uint32_t unused = 0;
@@ -158,22 +159,22 @@ static uint32_t find_unused(const rlr_ledger_t *ledger, uint32_t set,
     for (uint32_t way = 0; way < RLR_WAYS; way++) {
         uint32_t index = set * RLR_WAYS + way;
 
-        unused |= (uint32_t)(get_tag(ledger, index) == 0
-                             || is_unused(&ledger->leases[index], now_ms))
+        unused |= (uint32_t)(get_tag(shared, index) == 0
+                             || is_unused(&shared->leases[index], now_ms))
             << way;
     }
     return unused;
 }
 
 /* The index of an unused slot for a key, of its emptiest set; or NONE. */
-static uint32_t find_slot(const rlr_ledger_t *ledger, const place_t *place,
+static uint32_t find_slot(const rlr_shared_t *shared, const place_t *place,
                           uint64_t now_ms)
 {
     uint32_t unused[RLR_CHOICES];
     int emptiest;
 
     for (int i = 0; i < RLR_CHOICES; i++) {
-        unused[i] = find_unused(ledger, place->sets[i], now_ms);
+        unused[i] = find_unused(shared, place->sets[i], now_ms);
     }
     emptiest = rlr_choice_emptiest(unused);
     return unused[emptiest] == 0 ? NONE
@@ -182,48 +183,48 @@ static uint32_t find_slot(const rlr_ledger_t *ledger, const place_t *place,
 }
 
 /* Makes a lease of nothing in a slot. It is found once it is whole. */
-static void claim(const rlr_ledger_t *ledger, rlr_stripe_t *stripe,
+static void claim(const rlr_shared_t *shared, rlr_stripe_t *stripe,
                   uint32_t index, const place_t *place,
                   const unsigned char *key, rlr_limit_t limit)
 {
-    set_tag(ledger, index, 0);
+    set_tag(shared, index, 0);
     use(stripe, index);
-    rlr_lease_init(&ledger->leases[index], key, limit);
+    rlr_lease_init(&shared->leases[index], key, limit);
     atomic_signal_fence(memory_order_seq_cst);
-    set_tag(ledger, index, place->tag);
+    set_tag(shared, index, place->tag);
 }
 
-rlr_lease_t *rlr_leases_lock(const rlr_ledger_t *ledger,
-                             const unsigned char *key, rlr_limit_t limit,
-                             uint64_t now_ms)
+rlr_lease_t *rlr_lease_table_lock(const rlr_shared_t *shared,
+                                  const unsigned char *key, rlr_limit_t limit,
+                                  uint64_t now_ms)
 {
-    place_t place = find_place(ledger, key);
-    rlr_stripe_t *stripe = get_stripe(ledger, place.sets[0]);
+    place_t place = find_place(shared, key);
+    rlr_stripe_t *stripe = get_stripe(shared, place.sets[0]);
     rlr_lease_t *lease;
     uint32_t index;
 
-    rlr_ledger_use_interval(ledger, limit.interval_sec);
-    if (!lock_stripe(ledger, stripe, now_ms)) {
+    rlr_shared_use_interval(shared, limit.interval_sec);
+    if (!lock_stripe(shared, stripe, now_ms)) {
         return NULL;
     }
-    index = find(ledger, &place, key);
+    index = find(shared, &place, key);
     if (index == NONE) {
-        index = find_slot(ledger, &place, now_ms);
+        index = find_slot(shared, &place, now_ms);
         if (index == NONE) {
             unlock_stripe(stripe);
             return NULL;
         }
-        claim(ledger, stripe, index, &place, key, limit);
+        claim(shared, stripe, index, &place, key, limit);
     }
     use(stripe, index);
-    lease = &ledger->leases[index];
+    lease = &shared->leases[index];
     if (!rlr_limit_equal(lease->limit, limit)) {
         rlr_lease_change(lease, limit);
     }
     return lease;
 }
 
-bool rlr_leases_may_request(rlr_lease_t *lease, uint64_t now_ms)
+bool rlr_lease_table_may_request(rlr_lease_t *lease, uint64_t now_ms)
 {
     if (now_ms < lease->requested_until_ms) {
         return false;
@@ -239,7 +240,7 @@ typedef uint32_t add_t(void *out, rlr_lease_t *lease, uint64_t now_ms);
 
 /* A list of entries of all leases of a partition. */
 typedef struct listing_t {
-    const rlr_ledger_t *ledger;
+    const rlr_shared_t *shared;
     uint32_t partition;
     uint64_t now_ms;
     add_t *add;
@@ -250,9 +251,9 @@ typedef struct listing_t {
 
 static bool is_of(const listing_t *of, uint32_t index)
 {
-    uint64_t tag = get_tag(of->ledger, index);
+    uint64_t tag = get_tag(of->shared, index);
 
-    return tag != 0 && tag % RLR_LEDGER_PARTITIONS == of->partition;
+    return tag != 0 && tag % RLR_SHARED_PARTITIONS == of->partition;
 }
 
 /* Without the lock: a lease of the partition that has been granted something is
@@ -276,8 +277,8 @@ static uint32_t add_set(char *out, const listing_t *of, uint32_t set)
         uint32_t index = set * RLR_WAYS + way;
 
         if (is_of(of, index)) {
-            use(get_stripe(of->ledger, set), index);
-            count += of->add(out + count * of->size, &of->ledger->leases[index],
+            use(get_stripe(of->shared, set), index);
+            count += of->add(out + count * of->size, &of->shared->leases[index],
                              of->now_ms);
         }
     }
@@ -290,20 +291,20 @@ static uint32_t add_sets(void *out, uint32_t room, uint32_t *cursor,
 {
     uint32_t count = 0;
 
-    while (*cursor < of->ledger->sets && room - count >= RLR_WAYS * of->most) {
+    while (*cursor < of->shared->sets && room - count >= RLR_WAYS * of->most) {
         uint32_t set = (*cursor)++;
-        rlr_stripe_t *stripe = get_stripe(of->ledger, set);
+        rlr_stripe_t *stripe = get_stripe(of->shared, set);
 
         if (!has_lease(of, set)) {
             continue;
         }
-        if (lock_stripe(of->ledger, stripe, of->now_ms)) {
+        if (lock_stripe(of->shared, stripe, of->now_ms)) {
             count += add_set((char *)out + count * of->size, of, set);
             unlock_stripe(stripe);
         }
         else if (of->must_be_whole) {
-            rlr_ledger_lose(of->ledger, of->partition,
-                            rlr_ledger_counted_until(of->ledger, of->now_ms));
+            rlr_shared_lose(of->shared, of->partition,
+                            rlr_shared_counted_until(of->shared, of->now_ms));
         }
     }
     return count;
@@ -314,11 +315,11 @@ static uint32_t add_marks(void *out, rlr_lease_t *lease, uint64_t now_ms)
     return rlr_lease_report(out, lease, now_ms);
 }
 
-uint32_t rlr_leases_report(rlr_store_mark_t *out, uint32_t room,
-                           uint32_t *cursor, const rlr_ledger_t *ledger,
-                           uint32_t partition, uint64_t now_ms)
+uint32_t rlr_lease_table_report(rlr_message_mark_t *out, uint32_t room,
+                                uint32_t *cursor, const rlr_shared_t *shared,
+                                uint32_t partition, uint64_t now_ms)
 {
-    listing_t marks = {ledger,          partition,    now_ms, add_marks,
+    listing_t marks = {shared,          partition,    now_ms, add_marks,
                        RLR_LEASE_MARKS, sizeof(*out), true};
 
     return add_sets(out, room, cursor, &marks);
@@ -329,19 +330,19 @@ static uint32_t add_closings(void *out, rlr_lease_t *lease, uint64_t now_ms)
     return rlr_lease_close(out, lease, now_ms);
 }
 
-uint32_t rlr_leases_close(rlr_store_item_t *out, uint32_t room,
-                          uint32_t *cursor, const rlr_ledger_t *ledger,
-                          uint32_t partition, uint64_t now_ms)
+uint32_t rlr_lease_table_close(rlr_message_item_t *out, uint32_t room,
+                               uint32_t *cursor, const rlr_shared_t *shared,
+                               uint32_t partition, uint64_t now_ms)
 {
-    listing_t closings = {ledger,       partition,          now_ms,
+    listing_t closings = {shared,       partition,          now_ms,
                           add_closings, RLR_LEASE_CLOSINGS, sizeof(*out),
                           false};
 
     return add_sets(out, room, cursor, &closings);
 }
 
-static void count_lease(rlr_leases_count_t *count, const rlr_lease_t *lease,
-                        uint64_t now_ms)
+static void count_lease(rlr_lease_table_count_t *count,
+                        const rlr_lease_t *lease, uint64_t now_ms)
 {
     count->live += rlr_lease_live_until(lease, now_ms) > 0;
     if (lease->left > 0 && now_ms < lease->until_ms) {
@@ -350,22 +351,22 @@ static void count_lease(rlr_leases_count_t *count, const rlr_lease_t *lease,
     }
 }
 
-void rlr_leases_count(rlr_leases_count_t *count, const rlr_ledger_t *ledger,
-                      uint64_t now_ms)
+void rlr_lease_table_count(rlr_lease_table_count_t *count,
+                           const rlr_shared_t *shared, uint64_t now_ms)
 {
     memset(count, 0, sizeof(*count));
-    count->slots = ledger->sets * RLR_WAYS;
-    for (uint32_t set = 0; set < ledger->sets; set++) {
-        rlr_stripe_t *stripe = get_stripe(ledger, set);
+    count->slots = shared->sets * RLR_WAYS;
+    for (uint32_t set = 0; set < shared->sets; set++) {
+        rlr_stripe_t *stripe = get_stripe(shared, set);
 
-        if (!lock_stripe(ledger, stripe, now_ms)) {
+        if (!lock_stripe(shared, stripe, now_ms)) {
             continue;
         }
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
             uint32_t index = set * RLR_WAYS + way;
 
-            if (get_tag(ledger, index) != 0) {
-                count_lease(count, &ledger->leases[index], now_ms);
+            if (get_tag(shared, index) != 0) {
+                count_lease(count, &shared->leases[index], now_ms);
             }
         }
         unlock_stripe(stripe);

@@ -8,7 +8,7 @@
 #ifndef RLR_LEASE_H
 #define RLR_LEASE_H
 
-#include "store.h"
+#include "message.h"
 
 #define RLR_LEASE_MARKS 6
 
@@ -19,7 +19,7 @@ typedef enum rlr_lease_result_t {
 } rlr_lease_result_t;
 
 typedef struct rlr_lease_t {
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
     rlr_limit_t limit;
     uint64_t tag;
     uint32_t size; /* admissions, without those of requests that waited */
@@ -61,13 +61,13 @@ bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms);
 
 /* Fills a request for `waiting` requests and for those that are expected; tag
  * is a new number, not 0. */
-void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
+void rlr_lease_request(rlr_message_item_t *item, const rlr_lease_t *lease,
                        uint32_t waiting, uint64_t tag, uint64_t now_ms);
 
 /* Takes the grant of a request that was sent at sent_ms; returns how many of
  * the waiting requests are admitted. */
-uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
-                         const rlr_store_grant_t *grant, uint64_t sent_ms,
+uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_message_item_t *item,
+                         const rlr_message_grant_t *grant, uint64_t sent_ms,
                          uint64_t received_ms);
 
 /* Until when a mark of the lease counts; 0: it may be forgotten. */
@@ -75,7 +75,7 @@ uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms);
 
 /* Fills out[0 .. RLR_LEASE_MARKS - 1] with the marks that count; returns their
  * number. */
-uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
+uint32_t rlr_lease_report(rlr_message_mark_t *out, const rlr_lease_t *lease,
                           uint64_t now_ms);
 
 #define RLR_LEASE_CLOSINGS 2
@@ -83,7 +83,7 @@ uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
 /* Ends the lease of a host that stops: fills out[0 .. RLR_LEASE_CLOSINGS - 1]
  * with requests for nothing that return what was not used; returns their
  * number. */
-uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
+uint32_t rlr_lease_close(rlr_message_item_t *out, rlr_lease_t *lease,
                          uint64_t now_ms);
 
 /* The process that had the lock has died while it wrote: all that the key may

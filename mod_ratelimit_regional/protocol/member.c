@@ -10,18 +10,18 @@
 void rlr_member_init(rlr_member_t *member)
 {
     memset(member, 0, sizeof(*member));
-    member->number = RLR_STORE_NO_NUMBER;
+    member->number = RLR_MESSAGE_NO_NUMBER;
 }
 
-rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
-                                 uint64_t now_ms)
+rlr_message_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
+                                   uint64_t now_ms)
 {
     /* A second first heartbeat would count as a return. */
     *alone = now_ms >= member->heartbeat_until_ms || !member->is_confirmed;
     if (now_ms >= member->heartbeat_until_ms) {
-        return RLR_STORE_HELLO;
+        return RLR_MESSAGE_HELLO;
     }
-    return member->is_reporting ? RLR_STORE_REPORT : RLR_STORE_HEARTBEAT;
+    return member->is_reporting ? RLR_MESSAGE_REPORT : RLR_MESSAGE_HEARTBEAT;
 }
 
 void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms)
@@ -60,7 +60,7 @@ void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
 static bool has_number(const rlr_member_t *member,
                        const rlr_member_config_t *config)
 {
-    return member->number != RLR_STORE_NO_NUMBER
+    return member->number != RLR_MESSAGE_NO_NUMBER
         && member->members == config->members
         && member->share_ms == config->share_ms;
 }
@@ -85,7 +85,7 @@ static bool is_new(const rlr_member_t *member,
     uint64_t held_ms = rlr_period_held(config->share_ms);
 
     return !member->was_member
-        || (member->number != RLR_STORE_NO_NUMBER
+        || (member->number != RLR_MESSAGE_NO_NUMBER
             && (!has_number(member, config)
                 || now_ms > member->confirmed_ms + held_ms
                         + rlr_period_drift(held_ms)));
@@ -94,25 +94,25 @@ static bool is_new(const rlr_member_t *member,
 static uint32_t get_flags(const rlr_member_t *member,
                           const rlr_member_config_t *config, uint64_t now_ms)
 {
-    uint32_t flags = is_new(member, config, now_ms) ? RLR_STORE_FRESH : 0;
+    uint32_t flags = is_new(member, config, now_ms) ? RLR_MESSAGE_FRESH : 0;
 
     if (member->is_confirmed) {
-        flags |= RLR_STORE_CLEAN;
+        flags |= RLR_MESSAGE_CLEAN;
     }
     if (may_bring(member, config, now_ms)) {
-        flags |= RLR_STORE_BRING;
+        flags |= RLR_MESSAGE_BRING;
     }
 
     if (member->has_used_share) {
-        flags |= RLR_STORE_LOCAL;
+        flags |= RLR_MESSAGE_LOCAL;
     }
     if (member->is_clock_set) {
-        flags |= RLR_STORE_CLOCK;
+        flags |= RLR_MESSAGE_CLOCK;
     }
     if (member->is_attesting && now_ms < member->attest_until_ms
         && now_ms >= member->local_until_ms
         && now_ms >= member->lost_until_ms) {
-        flags |= RLR_STORE_ATTEST;
+        flags |= RLR_MESSAGE_ATTEST;
     }
     return flags;
 }
@@ -135,8 +135,8 @@ static uint64_t get_store_ms(const rlr_member_t *member, uint64_t now_ms)
     return member->knows_clock && ms > 0 ? (uint64_t)ms : 0;
 }
 
-void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
-                     const rlr_member_config_t *config, rlr_store_kind_t kind,
+void rlr_member_fill(rlr_message_call_t *call, const rlr_member_t *member,
+                     const rlr_member_config_t *config, rlr_message_kind_t kind,
                      uint64_t now_ms)
 {
     memset(call, 0, sizeof(*call));
@@ -176,7 +176,7 @@ static void change_epoch(rlr_member_t *member, const char *epoch)
     memcpy(member->epoch, epoch, sizeof(member->epoch));
     member->is_confirmed = false;
     member->is_attesting = false;
-    member->is_reporting = member->number != RLR_STORE_NO_NUMBER;
+    member->is_reporting = member->number != RLR_MESSAGE_NO_NUMBER;
     member->knows_clock = false;
     member->is_clock_set = false;
     /* Not sent to the new epoch with the time of the old one. */
@@ -198,7 +198,7 @@ static bool is_tighter(const rlr_member_bound_t *bound,
 /* Takes the time of the reply, read between two times of the host; false: the
  * clock was set since the replies before it. Leases and marks of the epoch have
  * times of the former clock. */
-static bool take_clock(rlr_member_t *member, const rlr_store_reply_t *reply,
+static bool take_clock(rlr_member_t *member, const rlr_message_reply_t *reply,
                        uint64_t sent_ms, uint64_t received_ms)
 {
     rlr_member_bound_t least = {(int64_t)(reply->now_ms - received_ms),
@@ -235,20 +235,21 @@ static void take_time(rlr_member_t *member, uint64_t sent_ms)
 /* Whether the base of an earlier epoch remains the host's after the heartbeat:
  * the epoch continues from it once it is complete, and so does another one, if
  * the data are lost before. */
-static bool keeps_base(const rlr_member_t *member, const rlr_store_call_t *call,
-                       const rlr_store_reply_t *reply)
+static bool keeps_base(const rlr_member_t *member,
+                       const rlr_message_call_t *call,
+                       const rlr_message_reply_t *reply)
 {
-    uint32_t attests = RLR_STORE_ATTEST | RLR_STORE_BRING;
+    uint32_t attests = RLR_MESSAGE_ATTEST | RLR_MESSAGE_BRING;
 
     return !reply->complete && reply->number == call->number
-        && (call->flags & RLR_STORE_LOCAL) == 0
+        && (call->flags & RLR_MESSAGE_LOCAL) == 0
         && ((call->flags & attests) == attests
-            || ((call->flags & RLR_STORE_CLEAN) != 0 && member->keeps_base));
+            || ((call->flags & RLR_MESSAGE_CLEAN) != 0 && member->keeps_base));
 }
 
 /* The reply to a heartbeat. */
-static void confirm(rlr_member_t *member, const rlr_store_call_t *call,
-                    const rlr_store_reply_t *reply, uint64_t sent_ms,
+static void confirm(rlr_member_t *member, const rlr_message_call_t *call,
+                    const rlr_message_reply_t *reply, uint64_t sent_ms,
                     uint64_t received_ms)
 {
     member->was_member = true;
@@ -270,14 +271,14 @@ static void confirm(rlr_member_t *member, const rlr_store_call_t *call,
     }
 }
 
-bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
-                       const rlr_store_reply_t *reply, uint32_t generation,
+bool rlr_member_answer(rlr_member_t *member, const rlr_message_call_t *call,
+                       const rlr_message_reply_t *reply, uint32_t generation,
                        uint64_t sent_ms, uint64_t received_ms)
 {
     bool is_other;
 
     if (generation != member->generation || member->has_left
-        || reply->status == RLR_STORE_FAILED
+        || reply->status == RLR_MESSAGE_FAILED
         || received_ms > sent_ms + RLR_PERIOD_CALL_MS) {
         return false;
     }
@@ -289,21 +290,21 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
         member->is_clock_set = true;
         member->generation++;
     }
-    if (reply->status == RLR_STORE_OTHER) {
+    if (reply->status == RLR_MESSAGE_OTHER) {
         member->is_confirmed = false;
     }
-    if (member->is_clock_set || reply->status == RLR_STORE_OTHER
-        || reply->status == RLR_STORE_LATE) {
+    if (member->is_clock_set || reply->status == RLR_MESSAGE_OTHER
+        || reply->status == RLR_MESSAGE_LATE) {
         member->heartbeat_until_ms = 0;
         return false;
     }
-    if (!is_other || call->kind == RLR_STORE_HELLO) {
+    if (!is_other || call->kind == RLR_MESSAGE_HELLO) {
         take_time(member, sent_ms);
     }
-    if (is_other || call->kind != RLR_STORE_HEARTBEAT) {
+    if (is_other || call->kind != RLR_MESSAGE_HEARTBEAT) {
         return false;
     }
-    if (reply->status == RLR_STORE_FULL) {
+    if (reply->status == RLR_MESSAGE_FULL) {
         member->is_confirmed = false;
         return false;
     }
@@ -335,7 +336,7 @@ static uint64_t find_share(const rlr_member_t *member,
         || !rlr_period_has_share(limit.interval_sec, share_ms)
         || latest_ms + rlr_period_drift(share_ms)
             >= member->confirmed_ms + share_ms
-        || rlr_store_share(member->number, limit.count, config->members, key)
+        || rlr_member_share(member->number, limit.count, config->members, key)
             == 0) {
         return UINT64_MAX;
     }
@@ -349,7 +350,7 @@ uint32_t rlr_member_local(const rlr_member_t *member,
 {
     return find_share(member, config, key, limit, now_ms) > now_ms
         ? 0
-        : rlr_store_share(member->number, limit.count, config->members, key);
+        : rlr_member_share(member->number, limit.count, config->members, key);
 }
 
 uint64_t rlr_member_local_wait(const rlr_member_t *member,

@@ -89,7 +89,7 @@ static uint32_t expect(const rlr_lease_t *lease, uint32_t waiting,
     return waiting + (uint32_t)expected;
 }
 
-void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
+void rlr_lease_request(rlr_message_item_t *item, const rlr_lease_t *lease,
                        uint32_t waiting, uint64_t tag, uint64_t now_ms)
 {
     memcpy(item->key, lease->key, sizeof(item->key));
@@ -138,7 +138,7 @@ static void add_mark(rlr_lease_t *lease, uint64_t expires_ms, uint32_t amount)
 
 /* Replaces the lease; what is left of the old one is returned with the next
  * request. */
-static void open_lease(rlr_lease_t *lease, const rlr_store_item_t *item,
+static void open_lease(rlr_lease_t *lease, const rlr_message_item_t *item,
                        uint32_t size, uint32_t waited, uint64_t sent_ms)
 {
     uint32_t period_ms = get_period(lease->limit);
@@ -156,7 +156,7 @@ static void open_lease(rlr_lease_t *lease, const rlr_store_item_t *item,
         - (period_ms > 0 ? rlr_period_drift(period_ms) : 0);
 }
 
-static void refuse(rlr_lease_t *lease, const rlr_store_grant_t *grant,
+static void refuse(rlr_lease_t *lease, const rlr_message_grant_t *grant,
                    uint64_t received_ms)
 {
     uint32_t most_ms = get_period(lease->limit) > 0 || grant->wait_ms <= 0
@@ -169,8 +169,8 @@ static void refuse(rlr_lease_t *lease, const rlr_store_grant_t *grant,
         + (wait_ms < most_ms ? wait_ms : most_ms);
 }
 
-uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
-                         const rlr_store_grant_t *grant, uint64_t sent_ms,
+uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_message_item_t *item,
+                         const rlr_message_grant_t *grant, uint64_t sent_ms,
                          uint64_t received_ms)
 {
     uint32_t period_ms = get_period(lease->limit);
@@ -210,7 +210,7 @@ uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms)
     return until_ms > now_ms ? until_ms : 0;
 }
 
-uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
+uint32_t rlr_lease_report(rlr_message_mark_t *out, const rlr_lease_t *lease,
                           uint64_t now_ms)
 {
     uint32_t count = 0;
@@ -226,7 +226,7 @@ uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
     return count;
 }
 
-static void fill_closing(rlr_store_item_t *item, const rlr_lease_t *lease,
+static void fill_closing(rlr_message_item_t *item, const rlr_lease_t *lease,
                          uint64_t tag, uint32_t used)
 {
     memset(item, 0, sizeof(*item));
@@ -236,7 +236,7 @@ static void fill_closing(rlr_store_item_t *item, const rlr_lease_t *lease,
     item->closed_used = used;
 }
 
-uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
+uint32_t rlr_lease_close(rlr_message_item_t *out, rlr_lease_t *lease,
                          uint64_t now_ms)
 {
     uint32_t count = 0;
@@ -269,7 +269,7 @@ void rlr_lease_recover(rlr_lease_t *lease, uint64_t counted_until_ms)
 void rlr_lease_reset(rlr_lease_t *lease)
 {
     rlr_limit_t limit = lease->limit;
-    unsigned char key[RLR_STORE_KEY_BYTES];
+    unsigned char key[RLR_MESSAGE_KEY_BYTES];
 
     memcpy(key, lease->key, sizeof(key));
     rlr_lease_init(lease, key, limit);

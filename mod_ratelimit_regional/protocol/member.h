@@ -9,12 +9,12 @@
 #ifndef RLR_MEMBER_H
 #define RLR_MEMBER_H
 
-#include "store.h"
+#include "message.h"
 
 /* The same on all hosts of a region. */
 typedef struct rlr_member_config_t {
-    unsigned char id[RLR_STORE_ID_BYTES];
-    char name[RLR_STORE_NAME_BYTES];
+    unsigned char id[RLR_MESSAGE_ID_BYTES];
+    char name[RLR_MESSAGE_NAME_BYTES];
     uint32_t members;
     /* How long the host admits its share while it is cut off; 0: never. */
     uint64_t share_ms;
@@ -29,7 +29,7 @@ typedef struct rlr_member_bound_t {
 
 typedef struct rlr_member_t {
     /* The epoch that answered last; the only one that gets calls. */
-    char epoch[RLR_STORE_EPOCH_BYTES];
+    char epoch[RLR_MESSAGE_EPOCH_BYTES];
     bool is_confirmed; /* it has answered a heartbeat */
     int number;
     /* The configuration of the last answered heartbeat. */
@@ -76,18 +76,18 @@ void rlr_member_change_table(rlr_member_t *member);
 
 /* Returns the kind of the next call; *alone: the one after it waits for its
  * reply, or for RLR_PERIOD_CALL_MS. */
-rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
-                                 uint64_t now_ms);
+rlr_message_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
+                                   uint64_t now_ms);
 
 /* Fills a call of that kind, without items and marks; now_ms was read before
  * the lock was taken or later, and before the call is sent. */
-void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
-                     const rlr_member_config_t *config, rlr_store_kind_t kind,
+void rlr_member_fill(rlr_message_call_t *call, const rlr_member_t *member,
+                     const rlr_member_config_t *config, rlr_message_kind_t kind,
                      uint64_t now_ms);
 
 /*
  * The host stops: moves the membership to `stopped`, of which only that caller
- * sends calls; the last one has the flag RLR_STORE_LEAVE. Replies to calls
+ * sends calls; the last one has the flag RLR_MESSAGE_LEAVE. Replies to calls
  * under way are not used.
  */
 void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped);
@@ -100,8 +100,8 @@ void rlr_member_reported(rlr_member_t *member, uint32_t generation);
  * generation. Returns true if its grants may be used: the caller stores them
  * under the same lock.
  */
-bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
-                       const rlr_store_reply_t *reply, uint32_t generation,
+bool rlr_member_answer(rlr_member_t *member, const rlr_message_call_t *call,
+                       const rlr_message_reply_t *reply, uint32_t generation,
                        uint64_t sent_ms, uint64_t received_ms);
 
 /* Returns how many requests of the key the host may admit in
@@ -121,5 +121,15 @@ uint64_t rlr_member_local_wait(const rlr_member_t *member,
 /* Records an admission of the share, before it is admitted. */
 void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,
                     uint64_t now_ms);
+
+/* The share of a member of a key's limit; those of all members add up to
+ * count. */
+static inline uint32_t rlr_member_share(int number, uint32_t count,
+                                        uint32_t members,
+                                        const unsigned char *key)
+{
+    return count / members
+        + (((uint32_t)number + key[0]) % members < count % members);
+}
 
 #endif
