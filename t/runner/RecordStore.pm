@@ -106,7 +106,7 @@ sub take_put_writes {
         my $key = "$line->{task_id} $index";
         next if $index >= 0 && $writes->{$key};
         $writes->{$key} = { task_id => $line->{task_id}, index => $index, channel => $channel,
-            task_path => $line->{task_path}, value => defined $reference ? digests_of($run, $reference) : undef };
+            task_path => $line->{task_path}, run_id => $line->{run_id}, value => defined $reference ? digests_of($run, $reference) : undef };
     }
     return;
 }
@@ -118,6 +118,13 @@ sub take_checkpoint {
     $thread->{head} = $line->{checkpoint_id} if $ns eq '';
     $thread->{checkpoints}{ $line->{checkpoint_id} } = $line;
     return;
+}
+
+# Whether a task of a run has stored answers (PROTOCOL.md, `answered`).
+sub has_answered {
+    my ($self, $thread_id, $run_id) = @_;
+    return scalar grep { $_->{run_id} eq $run_id && $_->{channel} eq '__resume__' && $_->{task_id} =~ /[^0-]/ }
+        map { values %{$_} } map { values %{$_} } values %{ $self->thread($thread_id)->{writes} };
 }
 
 # --- Requests ----------------------------------------------------------------
@@ -181,7 +188,7 @@ sub writes_of {
 # Writes of checkpoint.get.
 sub write_row {
     my ($run, $write) = @_;
-    return [ $write->{task_id}, $write->{index}, $write->{channel}, reference_of($run, $write->{value}), $write->{task_path} ];
+    return [ $write->{task_id}, $write->{index}, $write->{channel}, reference_of($run, $write->{value}), @{$write}{qw(task_path run_id)} ];
 }
 
 sub get {

@@ -32,6 +32,7 @@ in_all_versions(sub {
 my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
+from python.repeat import Repeat
 from python import blobs, known, records
 from python.cache import Cache
 from python.checkpoints import Checkpoints
@@ -86,7 +87,7 @@ async def main():
 
     known.CHECKPOINTS_MAX = blobs.DIGESTS_MAX = 10
     values = blobs.Blobs(Open(), 1 << 20, Cache())
-    of_run = records.Records(Open(), values, None, True)
+    of_run = records.Records(Open(), values, None, True, Repeat("", False))
     for number in range(400):
         await of_run.put(f"n:{number}", str(number), None, {}, {}, {"a": [number, "x"]}, ["a"], Plain())
         values.note([f"read {number}"])
@@ -177,6 +178,7 @@ sys.path.insert(0, sys.argv[1])
 from python import blobs
 from python.cache import Cache
 from python.records import Records
+from python.repeat import Repeat
 
 class Output:
     def __init__(self): self.is_hasty = False
@@ -189,7 +191,7 @@ class Plain:
 
 async def is_hasty(tasks, writes, following=(), may_wait=True):
     output = Output()
-    of_run = Records(output, blobs.Blobs(output, 1 << 20, Cache()), None, True)
+    of_run = Records(output, blobs.Blobs(output, 1 << 20, Cache()), None, True, Repeat("", False))
     of_run.begin_step([{"id": task} for task in tasks], may_wait)
     for task, index in writes:
         await of_run.put_writes("", "0" * 8 + "-0000" * 3 + "-" + "0" * 12, task, "~__pregel_pull, " + task, [(index, "a", 1)], Plain())

@@ -203,6 +203,7 @@ subtest 'a resume is strict until the run has written to the checkpoint from whi
     $play->release($worker, 'true', $claim);
     ($claim) = $play->claim($worker);
     ok AgentSQL::decode($claim->{start})->{strict_resume}, 'an attempt after one that has written nothing';
+    ok !AgentSQL::decode($claim->{start})->{answered}, 'its answer was not used';
     $play->save($worker, AgentSQL::Play::put_writes($claim, id => $head, writes => [ [ -4, '__resume__', undef ] ]));
     $play->session->query("update agent.run_queue set attempts = 1");
     $play->release($worker, 'true', $claim);
@@ -210,6 +211,7 @@ subtest 'a resume is strict until the run has written to the checkpoint from whi
     is $claim->{run_id}, $run;
     my $start = AgentSQL::decode($claim->{start});
     is_deeply [ $start->{command}{resume}, $start->{strict_resume} ? 1 : 0 ], [ 1, 0 ], 'an attempt after one that has written';
+    ok $start->{answered}, 'an attempt after one in which a task has stored its answers';
     $play->finish_all($worker);
 };
 

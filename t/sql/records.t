@@ -87,6 +87,9 @@ subtest 'a batch of records can be repeated' => sub {
     finish($claim);
 };
 
+# The writes as checkpoint.get has them: each with the run that wrote it.
+sub written_by { my ($claim, @writes) = @_; return map { [ @{$_}, $claim->{run_id} ] } @writes }
+
 subtest 'the first write of an idx counts, of a negative idx the last one' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};
@@ -97,9 +100,9 @@ subtest 'the first write of an idx counts, of a negative idx the last one' => su
         AgentSQL::Play::put_writes($claim, id => $id, task => 't2', path => '~p', writes => [ [ 1, 'x', $digest{a} ], [ 0, 'y', undef ], [ -3, 'i', $digest{b} ] ]),
         AgentSQL::Play::put_writes($claim, id => $id, task => 't1', writes => [ [ 0, 'x', list(0, @digest{qw(a b)}) ], [ 0, 'x', $digest{d} ], [ -1, 'e', $digest{a} ], [ -1, 'e', $digest{b} ] ]));
     $play->save($worker, AgentSQL::Play::put_writes($claim, id => $id, task => 't2', writes => [ [ 1, 'x', $digest{c} ], [ -3, 'i', $digest{c} ] ]));
-    is_deeply tuple_of($thread, '', $id)->{writes}, [
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ written_by($claim,
         [ 't1', -1, 'e', $digest{b}, '' ], [ 't1', 0, 'x', list(0, @digest{qw(a b)}), '' ],
-        [ 't2', -3, 'i', $digest{c}, '' ], [ 't2', 0, 'y', undef, '~p' ], [ 't2', 1, 'x', $digest{a}, '~p' ] ],
+        [ 't2', -3, 'i', $digest{c}, '' ], [ 't2', 0, 'y', undef, '~p' ], [ 't2', 1, 'x', $digest{a}, '~p' ]) ],
         'writes are ordered by task and idx, one for each idx';
     is orphans($thread), 0, 'no row of the writes is unused';
     finish($claim);
@@ -119,12 +122,13 @@ subtest 'the deletion of a run restores the writes that it replaced' => sub {
     my @more;
     my $new = value_of($second, \@more, 'new');
     $play->save($worker, @more, AgentSQL::Play::put_writes($second, id => $id, writes => [ [ -3, 'i', $new ], [ 0, 'x', $new ], [ -4, 'r', $new ] ]));
-    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -4, 'r', $new, '' ], [ 'task', -3, 'i', $new, '' ], [ 'task', 0, 'x', $done, '' ] ],
+    is_deeply tuple_of($thread, '', $id)->{writes}, [
+        written_by($second, [ 'task', -4, 'r', $new, '' ], [ 'task', -3, 'i', $new, '' ]), written_by($first, [ 'task', 0, 'x', $done, '' ]) ],
         'the write of a negative idx replaces that of the first run, others do not';
     is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok', 'the second run is rolled back';
     finish($second);
     is $play->status($thread, $second->{run_id}), 'run_not_found', 'the run that was rolled back is gone';
-    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ] ],
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ written_by($first, [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ]) ],
         'the writes of the first run are as before';
     sweep();
     is count_of('checkpoint_blobs', $thread), 2, 'the blobs of the first run are left';
@@ -168,7 +172,7 @@ subtest 'namespaces have their own snapshots' => sub {
     my ($ns, $task) = map { join '', map { chr 33 + int rand 90 } 1 .. $_ } 2048, 128;
     my $long = saved($claim, undef, ns => $ns, values => { x => 'long' });
     $play->save($worker, AgentSQL::Play::put_writes($claim, ns => $ns, id => $long, task => $task, path => 'x' x 1024, writes => [ [ 0, 'x', undef ] ]));
-    is_deeply tuple_of($thread, $ns, $long)->{writes}, [ [ $task, 0, 'x', undef, 'x' x 1024 ] ],
+    is_deeply tuple_of($thread, $ns, $long)->{writes}, [ written_by($claim, [ $task, 0, 'x', undef, 'x' x 1024 ]) ],
         'the longest namespace, task and path are read as they were written';
     finish($claim);
 };
@@ -498,7 +502,7 @@ subtest 'an attempt continues the checkpoint of its start, not one that a lost a
     is $start->()->{checkpoint}{checkpoint_id}, $first, 'the third attempt continues the head';
     is $start->()->{input}, undef, 'the third attempt does not get the input again';
     is $last->(), $first, 'after a lost attempt the last snapshot is that of the head';
-    is_deeply tuple_of($thread, '', undef)->{writes}, [ [ 'task', 0, 'x', $done, '' ] ], 'a task that has ended is not executed again';
+    is_deeply tuple_of($thread, '', undef)->{writes}, [ written_by($claim, [ 'task', 0, 'x', $done, '' ]) ], 'a task that has ended is not executed again';
     my $third = saved($claim, $first, values => { x => 'third' });
     is $last->(), $third, 'the last snapshot is the one that the third attempt put';
     saved($claim, undef, ns => 'sub', values => { x => 'x' });
@@ -657,7 +661,7 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         cmp_ok $left, '>', 4000, "the $how deletes a bounded part";
         is orphans($thread), 0, "$how: the rows that are left have their uses";
         my $tuple = tuple_of($thread, '', $a);
-        is_deeply $tuple->{writes}, [ [ 'task', 0, 'x', $digests[0], '' ] ], 'no read finds writes of a deleted run';
+        is_deeply $tuple->{writes}, [ written_by($first, [ 'task', 0, 'x', $digests[0], '' ]) ], 'no read finds writes of a deleted run';
         my $third = leased($thread);
         $play->save($worker, AgentSQL::Play::put_writes($third, id => $a, task => 'u', writes => [ [ 0, 'x', list(0, ($digests[2]) x 65_535) ] ]));
         finish($third);
@@ -826,7 +830,7 @@ subtest 'writes that are put again to a deleted snapshot stay' => sub {
     $play->save($worker, AgentSQL::Play::put($again, id => $a, channels => {}));
     is_deeply tuple_of($thread, '', $a)->{writes}, [], 'the writes to the deleted snapshot are none of a new one with its id';
     $play->save($worker, AgentSQL::Play::put_writes($again, id => $a, writes => [ map { [ $_, 'y', $new ] } -1, $left, 5000 ]));
-    my $writes = [ map { [ 'task', $_, 'y', $new, '' ] } -1, $left, 5000 ];
+    my $writes = [ written_by($again, map { [ 'task', $_, 'y', $new, '' ] } -1, $left, 5000) ];
     is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'writes that are put again are those of the new snapshot';
     finish($again);
     sweep();

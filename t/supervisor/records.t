@@ -82,7 +82,7 @@ subtest 'the next attempt of a run reads what the killed one wrote, byte for byt
     is_deeply [ @{$tuple}{qw(ns parent checkpoint metadata)} ], [ @{ { put($IDS[0], undef, state => 1, text => 1, empty => 1,
         none => 1, list => 1) } }{qw(ns parent checkpoint metadata)} ], 'next attempt: the checkpoint has what was put';
     is_deeply [ sort { $a->[1] <=> $b->[1] } @{ $get->{result}{writes} } ],
-        [ [ 'task 1', -1, '__error__', undef, '~pull' ], [ 'task 1', 0, 'state', $values[3], '~pull' ] ], 'next attempt: checkpoint.get has the writes';
+        [ [ 'task 1', -1, '__error__', undef, '~pull', $run ], [ 'task 1', 0, 'state', $values[3], '~pull', $run ] ], 'next attempt: checkpoint.get has the writes, with their run';
     is_deeply { map { %{ $_->{blobs} } } @parts }, { map { $_ => (split /:/)[1] } @values }, 'next attempt: blob.get has the values';
 };
 

@@ -9,6 +9,7 @@ import { RunnerError } from './errors.mjs';
 import { render } from './jsontext.mjs';
 import { Known } from './known.mjs';
 import { keepNewest } from './recent.mjs';
+import { Repeat } from './repeat.mjs';
 import { addWrite, byTask, difference, isEqual, join, parsed } from './references.mjs';
 import { cleanText, cutText } from './text.mjs';
 
@@ -46,6 +47,9 @@ export class Records {
     #state;
     // The tuple of the thread's head, until the library asks for it.
     #head;
+    #repeat;
+    // The checkpoint from which the run starts, if it is the last one.
+    #first;
     // The root checkpoint from which the run started, once it was read: {id, values, isComplete: without pending writes of a command}.
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
@@ -66,6 +70,7 @@ export class Records {
         this.#message = message;
         this.#isSync = isSync;
         this.known = new Known(message.durability === 'exit');
+        this.#repeat = new Repeat(message);
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
@@ -85,9 +90,23 @@ export class Records {
         const head = await this.#get('', null);
         if (head?.tuple.checkpoint_id === checkpoint.checkpoint_id) {
             this.#head = head;
+            this.#first = head;
             return undefined;
         }
         return checkpoint.checkpoint_id;
+    }
+
+    // The part of the command that is to be given; after findStart().
+    async restOf(command) {
+        if (!this.#first) {
+            return command;
+        }
+        const { writes, hasCommand } = this.#first;
+        if (hasCommand) {
+            this.commanded = this.#message.checkpoint.checkpoint_id;
+        }
+        const asked = await this.#blobs.load(this.#repeat.askedBefore(writes).map((write) => write[3]));
+        return this.#repeat.rest(command, hasCommand, new Set(asked.flat().map((question) => question?.id)));
     }
 
     // --- Writing -------------------------------------------------------------
@@ -285,7 +304,8 @@ export class Records {
             (result.writes ?? []).forEach((write) => addWrite(found.writes, write));
             cursor = reply.cursor;
         } while (cursor !== null);
-        found.writes.sort(byTask);
+        found.hasCommand = this.#repeat.isStored(found.writes);
+        found.writes = this.#repeat.cut(ns, found.writes).sort(byTask);
         return found;
     }
 

@@ -15,6 +15,7 @@ const SETTLE_TURNS = 10;
 export class Run extends Job {
     #control;
     #isStopped = false;
+    #command;
     commands = new Commands();
 
     accessContext() {
@@ -36,6 +37,7 @@ export class Run extends Job {
 
     async perform() {
         await this.open();
+        await this.#findRest();
         const stream = new Stream(this);
         try {
             for await (const chunk of await this.#chunks()) {
@@ -84,6 +86,12 @@ export class Run extends Job {
             && payload?.next?.length > 0) {
             this.abort.abort(new RunnerError('GraphDrained', 'the server is being drained'));
         }
+    }
+
+    // In a repeated attempt a part of the command may be stored.
+    async #findRest() {
+        const { command, epoch } = this.message;
+        this.#command = command && epoch > 1 ? await this.records.restOf(command) : command;
     }
 
     async #chunks() {
@@ -141,9 +149,9 @@ export class Run extends Job {
     // null: continue from the checkpoint. Also when a lost attempt of this run has saved the
     // checkpoint before the input, which has the input in a channel.
     #input() {
-        const { command, input, checkpoint } = this.message;
-        if (command) {
-            return this.toCommand(command);
+        const { input, checkpoint } = this.message;
+        if (this.#command) {
+            return this.toCommand(this.#command);
         }
         const isSaved = checkpoint && checkpoint.run_id === this.runId && checkpoint.next?.[0] === '__start__';
         return isSaved ? null : input ?? null;

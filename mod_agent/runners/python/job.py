@@ -13,6 +13,7 @@ from .errors import ValueTooLargeError, describe_error
 from .metadata import Metadata
 from .output import Output
 from .records import Records
+from .repeat import Repeat
 from .user import USER, User
 
 # Names of a config that say where a run begins; the runner sets them itself.
@@ -54,7 +55,8 @@ class Job:
         self.output = output
         checkpoint = message.get("checkpoint") or {}
         self.head: str | None = checkpoint.get("checkpoint_id")
-        self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None)
+        self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None,
+                               Repeat(self.run_id, message.get("answered") is True))
         self.metadata = self.records.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, AsyncIterator, Callable, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs
@@ -18,7 +18,8 @@ from .known import Known
 from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
 from .recent import keep_newest
-from .references import Reference, decode, digests_of, join
+from .references import Reference, Stored, decode, digests_of, join
+from .repeat import Repeat
 from .text import cut_text
 from .unchanged import Change, Snapshot
 
@@ -33,29 +34,6 @@ TASK_PATH_BYTES_MAX = 1024
 START = " __start__"
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class Stored:
-    """A checkpoint as it was read: its parts joined, its values not decoded."""
-
-    def __init__(self, tuple_: dict[str, Any]) -> None:
-        self.tuple = tuple_
-        self.channels: dict[str, Any] = {}
-        self.writes: list[list[Any]] = []
-
-    def add(self, part: Mapping[str, Any]) -> None:
-        for name, reference in (part.get("channels") or {}).items():
-            self.channels[name] = join(self.channels.get(name), reference)
-        for write in part.get("writes") or []:
-            # The list of a write may continue in the next part.
-            if self.writes and self.writes[-1][:3] == write[:3] and isinstance(write[3], dict):
-                self.writes[-1][3] = join(self.writes[-1][3], write[3])
-            else:
-                self.writes.append(list(write))
-
-    def references(self) -> Iterator[Any]:
-        yield from self.channels.values()
-        yield from (write[3] for write in self.writes)
 
 
 def check_namespace(ns: str) -> None:
@@ -87,8 +65,9 @@ def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
 
 
 class Records:
-    def __init__(self, output: Output, blobs: Blobs, head: str | None, is_new_thread: bool) -> None:
+    def __init__(self, output: Output, blobs: Blobs, head: str | None, is_new_thread: bool, repeat: Repeat) -> None:
         self._output = output
+        self._repeat = repeat
         self._blobs = blobs
         self._is_new_thread = is_new_thread
         # The checkpoint that the run was started from.
@@ -212,6 +191,17 @@ class Records:
                 return asked is None
         raise LookupError("the checkpoint from which the run starts was deleted")
 
+    async def rest_of(self, command: Mapping[str, Any], serde: Any) -> dict[str, Any] | None:
+        """The part of the command that is to be given; after find_start()."""
+        if self._first is None:
+            return dict(command)
+        stored = self._first[0]
+        self.has_command = stored.has_command
+        asked = list(self._repeat.asked_before(stored.writes)) if isinstance(command.get("resume"), dict) else []
+        encoded = await self._blobs.load(digest for write in asked for digest in digests_of(write[3]))
+        waiting = {getattr(interrupt, "id", None) for write in asked for interrupt in decode(write[3], encoded, serde) or ()}
+        return self._repeat.rest(command, stored.has_command, waiting)
+
     async def hold(self, checkpoint_id: str) -> bool:
         """Reads the last root checkpoint, which is then decoded once, until release(): equal values are the same objects.
 
@@ -250,6 +240,8 @@ class Records:
             result, cursor = await self._output.request("checkpoint.get", args, cursor)
             stored.add(result)
         self._blobs.note(digest for reference in stored.references() for digest in digests_of(reference))
+        stored.has_command = self._repeat.is_stored(stored.writes)
+        stored.writes = self._repeat.cut(ns, stored.writes)
         return stored
 
     async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:

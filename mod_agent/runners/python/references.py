@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References to values (PROTOCOL.md, "Records of the library"): the digest of one, or those of the elements of a list."""
+"""References to values (PROTOCOL.md, "Records of the library"): the digest of one, or those of the elements of a list.
 
-from typing import Any, Mapping
+And a checkpoint with those that it has.
+"""
+
+from typing import Any, Iterator, Mapping
 
 from .cache import Encoded
 from .unchanged import Snapshot
@@ -38,3 +41,28 @@ def decode(reference: Any, encoded: Mapping[str, Encoded], serde: Any) -> Any:
     if isinstance(reference, dict):
         return [serde.loads_typed(encoded[digest]) for digest in reference["list"]["items"]]
     return serde.loads_typed(encoded[reference])
+
+
+class Stored:
+    """A checkpoint as it was read: its parts joined, its values not decoded."""
+
+    def __init__(self, tuple_: dict[str, Any]) -> None:
+        self.tuple = tuple_
+        self.channels: dict[str, Any] = {}
+        self.writes: list[list[Any]] = []
+        # Whether the command of the run is stored with it.
+        self.has_command = False
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        for name, reference in (part.get("channels") or {}).items():
+            self.channels[name] = join(self.channels.get(name), reference)
+        for write in part.get("writes") or []:
+            # The list of a write may continue in the next part.
+            if self.writes and self.writes[-1][:3] == write[:3] and isinstance(write[3], dict):
+                self.writes[-1][3] = join(self.writes[-1][3], write[3])
+            else:
+                self.writes.append(list(write))
+
+    def references(self) -> Iterator[Any]:
+        yield from self.channels.values()
+        yield from (write[3] for write in self.writes)

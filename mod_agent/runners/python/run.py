@@ -102,7 +102,7 @@ class Run(Job):
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             self._read_state = functools.partial(self._state_of, graph, config)
-            chunks = self._chunks(graph, config, graphs.context_of(graph, context, config))
+            chunks = self._chunks(graph, await self._input(graph), config, graphs.context_of(graph, context, config))
             try:
                 await self._follow(chunks)
             except BaseException:
@@ -214,9 +214,14 @@ class Run(Job):
         place = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
         return payload_of(await graph.aget_state({"configurable": {**configurable, "checkpoint_ns": "", **place}}))
 
-    def _chunks(self, graph: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
+    async def _input(self, graph: Any) -> Any:
+        command = self.message.get("command")
+        if command is not None and self.epoch > 1 and self.head is not None:
+            command = await self.records.rest_of(command, graph.checkpointer.serde)
+        return self.message["input"] if command is None else to_command(command)
+
+    def _chunks(self, graph: Any, value: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
         message = self.message
-        value = to_command(message["command"]) if message.get("command") is not None else message["input"]
         options: dict[str, Any] = {
             "context": context, "durability": self._durability, "subgraphs": True,
             "stream_mode": library_modes(self._modes, has_module("langgraph.pregel._tools")),

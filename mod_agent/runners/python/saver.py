@@ -21,7 +21,8 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .bridge import Bridge, on_loop
-from .records import Records, Stored, delta_groups
+from .records import Records, delta_groups
+from .references import Stored
 
 Config = Mapping[str, Any]
 

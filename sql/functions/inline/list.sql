@@ -3,6 +3,7 @@
 -- comes after all that it calls.
 \ir ../internal/base/concat_objects.sql
 \ir ../internal/leases/compose_call.sql
+\ir ../internal/leases/has_answered.sql
 \ir ../internal/leases/has_written.sql
 \ir ../internal/leases/misses_checkpoint.sql
 \ir ../internal/values/cut_elements.sql

@@ -3,8 +3,8 @@
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it, and the checkpoints of subgraphs if no step
 -- follows that one. Its resume is no longer strict once the run has written: the library checks before it writes, and
--- the answers that the run gave no longer wait. Checks that few runs need are functions of their own, called for these
--- alone: a subquery here would be prepared whenever a message is composed.
+-- the answers that the run gave no longer wait; `answered` says that a task has used one. Checks that few runs need are
+-- functions of their own, called for these alone: a subquery here would be prepared whenever a message is composed.
 -- Returns: one row: the message as one line, without line breaks, and the length of the state. Its checkpoint is
 --          {"deleted": true} when the one that the request names, or one of a subgraph, was deleted since: no runner
 --          may get this message.
@@ -37,6 +37,11 @@ as $function$
                'durability', r.durability,
                'strict_resume', r.strict_resume
                     and not agent.has_written(p_deployment_id, p_thread_id, p_run_id, c.checkpoint_id),
+               'answered', case
+                   when p_epoch > 1 and r.command is not null
+                   then agent.has_answered(p_deployment_id, p_thread_id, p_run_id)
+                   else false
+               end,
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
                'checkpoint', case

@@ -8,11 +8,12 @@ create or replace function agent.find_writes(
     p_thread_id uuid,
     p_checkpoint_ns text,
     p_checkpoint_id uuid
-) returns table (task_id text, idx integer, channel text, digests uuid[], is_list boolean, task_path text)
+) returns table (task_id text, idx integer, channel text, digests uuid[], is_list boolean, task_path text, run_id uuid)
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
-    select distinct on (w.task_id, w.idx) w.task_id, w.idx, w.channel, w.digests, w.is_list, w.task_path
+    select distinct on (w.task_id, w.idx) w.task_id, w.idx, w.channel, w.digests, w.is_list, w.task_path,
+           w.run_id
       from agent.checkpoint_writes w
      where w.deployment_id = p_deployment_id
        and w.thread_id = p_thread_id

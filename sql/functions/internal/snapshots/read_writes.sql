@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The writes of a snapshot, [[task_id, idx, channel, reference, task_path], ...]: of those of one idx the oldest run's,
--- or the newest run's when idx is negative.
+-- The writes of a snapshot, [[task_id, idx, channel, reference, task_path, run_id], ...]: of those of one idx the
+-- oldest run's, or the newest run's when idx is negative.
 -- p_skip: writes to pass over.
 -- Returns: body: the elements of an array, the first one whatever its length; next: the number of writes up to here,
 --          null after the last one.
@@ -23,7 +23,8 @@ declare
 begin
     for v_write in
         select translate(json_build_array(
-                   w.task_id, w.idx, w.channel, agent.render_reference(w.digests, w.is_list), w.task_path)::text,
+                   w.task_id, w.idx, w.channel, agent.render_reference(w.digests, w.is_list), w.task_path,
+                   w.run_id)::text,
                    E'\n\r', '  ')
           from (
                 select x.*

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command in a repeated attempt of its run: what the lost attempt has stored is not given once more.
+// The library keeps `update`, `goto` and one value of `resume` as writes of a task of its own, and reads
+// them back. It would give a stored value to the next question too, which nobody has seen.
+import { UPDATE_ID } from './checkpoints.mjs';
+import { isObject } from './jsontext.mjs';
+
+const INTERRUPT = '__interrupt__';
+const RESUME = '__resume__';
+const ID = /^[0-9a-f]{32}$/;
+
+export class Repeat {
+    #runId;
+    #isAnswered;
+    // The values for ids, as the library has them; it looks into them whenever it makes tasks.
+    #answers = {};
+
+    // message: `start` or `call`.
+    constructor(message) {
+        this.#runId = message.run_id;
+        this.#isAnswered = message.answered === true;
+    }
+
+    // write: one of checkpoint.get.
+    #isOwn([, , , , , runId]) {
+        return runId === this.#runId;
+    }
+
+    // Whether the writes of the command are among those of the checkpoint.
+    isStored(writes) {
+        return writes.some((write) => write[0] === UPDATE_ID && this.#isOwn(write));
+    }
+
+    // The questions that the run has not asked itself.
+    askedBefore(writes) {
+        return writes.filter((write) => write[2] === INTERRUPT && !this.#isOwn(write));
+    }
+
+    // The members of the command that are to be given; waiting: the ids of the questions of askedBefore().
+    // undefined: nothing. The run goes on from the checkpoint.
+    rest(command, isStored, waiting) {
+        const { resume, ...others } = command;
+        const rest = isStored ? {} : { ...others };
+        const ids = isObject(resume) ? Object.keys(resume) : [];
+        if (ids.length > 0 && ids.every((id) => ID.test(id))) {
+            const left = ids.filter((id) => waiting.has(id));
+            this.#answers = Object.fromEntries(left.map((id) => [id, resume[id]]));
+            rest.resume = left.length > 0 ? this.#answers : undefined;
+        } else if (!isStored) {
+            rest.resume = resume;
+        }
+        return Object.values(rest).some((value) => (value ?? null) !== null) ? rest : undefined;
+    }
+
+    // The writes to a checkpoint that the library is to read.
+    cut(ns, writes) {
+        if (ns !== '' && Object.keys(this.#answers).length > 0) {
+            const tasks = (channel) => writes.filter((write) => write[2] === channel && this.#isOwn(write)).map(([id]) => id);
+            const asked = new Set(tasks(INTERRUPT));
+            // A task has used its value and asked once more. Which one it was is not known: the others are asked again.
+            if (tasks(RESUME).some((id) => asked.has(id))) {
+                Object.keys(this.#answers).forEach((id) => delete this.#answers[id]);
+            }
+        }
+        return this.#isAnswered ? writes.filter((write) => !(write[0] === UPDATE_ID && write[2] === RESUME && this.#isOwn(write))) : writes;
+    }
+}

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+# A command in an attempt that follows a lost one: what that has stored is not given again. A value of `resume` answers
+# one question, not the next one of its node, which nobody has seen; an update is applied once.
+use strict;
+use warnings;
+use AgentTest::Applications qw(folder_of python runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
+use FindBin;
+use lib $FindBin::Bin;
+use ApplicationTest;
+use RunnerTest qw(start_line lines_of new_uuid);
+use Test::More;
+
+plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
+
+# A runner whose process is lost after a line: nothing of what follows arrives.
+package LostRunner {
+    use parent -norequire, 'ApplicationTest';
+
+    sub take_line {
+        my ($self, $line) = @_;
+        return if $self->{is_lost};
+        $self->SUPER::take_line($line);
+        $self->{is_lost} = $self->{last} && $self->{last}->($line);
+        return;
+    }
+}
+
+my $UPDATE = join '-', map { '0' x $_ } 8, 4, 4, 4, 12;
+
+my %file_of = (python => [ 'repeat.py', <<'PYTHON' ], javascript => [ 'repeat.mjs', <<'JAVASCRIPT' ]);
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+class State(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+    big: str
+    n: int
+
+async def add(state: State):
+    return {"log": ["add"]}
+
+async def twice(state: State):
+    return {"log": [f"{interrupt('first')} {interrupt('second')}"]}
+
+async def once(state: State):
+    return {"log": [interrupt("once")]}
+
+async def later(state: State):
+    return {"log": [interrupt("later")]}
+
+def make(*nodes, **more):
+    builder = StateGraph(State)
+    for name, node in more.items():
+        builder.add_node(name, node)
+    for name in nodes:
+        builder.add_edge(START, name)
+    return builder
+
+one = make("add", "twice", add=add, twice=twice).compile()
+fan = make("add", "twice", "once", add=add, twice=twice, once=once).compile()
+# The questions are those of a subgraph: the second one of the same node, and of the node that follows.
+inner = make("add", "inner", add=add, inner=make("twice", twice=twice).compile()).compile()
+chain = make("once", once=once, later=later).add_edge("once", "later").compile()
+outer = make("add", "inner", add=add, inner=chain).compile()
+PYTHON
+import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({
+    log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }), big: Annotation(), n: Annotation(),
+});
+const add = async () => ({ log: ['add'] });
+const twice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')}`] });
+const once = async () => ({ log: [interrupt('once')] });
+const later = async () => ({ log: [interrupt('later')] });
+
+function make(first, nodes) {
+    const builder = new StateGraph(State);
+    Object.entries(nodes).forEach(([name, node]) => builder.addNode(name, node));
+    first.forEach((name) => builder.addEdge(START, name));
+    return builder;
+}
+
+export const one = make(['add', 'twice'], { add, twice }).compile();
+export const fan = make(['add', 'twice', 'once'], { add, twice, once }).compile();
+// The questions are those of a subgraph: the second one of the same node, and of the node that follows.
+export const inner = make(['add', 'inner'], { add, inner: make(['twice'], { twice }).compile() }).compile();
+const chain = make(['once'], { once, later }).addEdge('once', 'later').compile();
+export const outer = make(['add', 'inner'], { add, inner: chain }).compile();
+JAVASCRIPT
+
+sub runner_in {
+    my ($language, $records) = @_;
+    my ($name, $version) = split / /, $language;
+    my ($interpreter, $program) = runner_of($name);
+    my ($file, $text) = @{ $file_of{$name} };
+    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer);
+    return LostRunner->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
+        directory => folder_of($name, { graphs => \%graphs }, $file => $text), records => $records);
+}
+
+# value -> id of the questions that the lines show.
+sub questions {
+    my @tasks = ((map { $_->{task} } lines_of('task', @_)), map { @{ $_->{tasks} } } lines_of('checkpoint', @_));
+    return { map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks };
+}
+
+# The values that the lines show for the update of a command.
+sub update_of { return (map { $_->{task}{values} } grep { $_->{task}{id} eq $UPDATE } lines_of('task', @_))[-1] }
+
+# Whether a line stores the answers of a node.
+sub is_answer { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_path} ne '' && grep { $_->[1] eq '__resume__' } @{ $line->{writes} } }
+
+sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} eq $UPDATE }
+
+# The command is given to a thread that waits, its process is lost after a line, and another one repeats the run.
+# Returns the runner, the thread and the lines of the second attempt.
+sub repeat {
+    my ($language, $graph, $last, $command) = @_;
+    my $runner = runner_in($language);
+    my $thread = new_uuid();
+    my %run = (graph_id => $graph);
+    my $ids = questions($runner->run(%run, $runner->next_run($thread), input => { log => ['input'], n => 1 }));
+    $command = $command->($ids) if ref $command eq 'CODE';
+    $runner->{last} = $last;
+    my $start = start_line(%run, $runner->next_run($thread), command => $command);
+    $runner->send($start);
+    $runner->lines_until($last);
+    my $records = $runner->records;
+    undef $runner;
+    $runner = runner_in($language, $records);
+    my @lines = $runner->run(%{$start}, attempt => 2, epoch => 2, answered => $records->has_answered($thread, $start->{run_id}) ? \1 : \0);
+    is $lines[-1]{status}, 'success', "$language, $graph: the repeated run succeeds" or diag explain $lines[-1]{error};
+    return ($runner, $thread, @lines);
+}
+
+# The state of the last checkpoint of the thread.
+sub head {
+    my ($runner, $thread) = @_;
+    my $stored = $runner->records->thread($thread);
+    return $stored->{checkpoints}{ $stored->{head} };
+}
+
+sub answer {
+    my ($runner, $thread, $graph, $resume) = @_;
+    my @lines = $runner->run(graph_id => $graph, $runner->next_run($thread), command => { resume => $resume });
+    is $lines[-1]{status}, 'success', "$graph: the answer is taken" or diag explain $lines[-1]{error};
+    # A subgraph returns the input once more.
+    return [ sort grep { $_ ne 'input' } @{ head($runner, $thread)->{values}{log} } ];
+}
+
+for my $language ('python', 'python 1.0', 'javascript') {
+    for my $graph (qw(one inner)) {
+        my $by_id = sub { return { resume => { $_[0]{first} => 'yes' } } };
+        for my $case ([ 'one value' => { resume => 'yes' } ], [ 'a value for an id' => $by_id ],
+            [ 'a value, an update' => { resume => 'yes', update => { log => ['U'], n => 7 } } ])
+        {
+            my ($title, $command) = ("$language, $graph, $case->[0]", $case->[1]);
+            my ($runner, $thread, @lines) = repeat($language, $graph, \&is_answer, $command);
+            ok questions(@lines)->{second}, "$title: the second question is still open" or diag explain [ map { $_->{' text'} } @lines ];
+            my @updated = $title =~ /update/ ? 'U' : ();
+            my %answer = map { $_ => 'no' } questions(@lines)->{second};
+            is_deeply answer($runner, $thread, $graph, \%answer), [ sort 'add', 'yes no', @updated ], "$title: the next run answers it";
+            next if $graph ne 'one' || !@updated;
+            is_deeply update_of(@lines), { log => [ 'input', 'U' ], n => 7 }, "$title: the state shows the update";
+            is head($runner, $thread)->{values}{n}, 7, "$title: a channel with one value has it";
+        }
+    }
+
+    my ($runner, $thread, @lines) = repeat($language, 'outer', \&is_answer, { resume => 'yes' });
+    ok questions(@lines)->{later}, "$language: the question of the next node of a subgraph is still open";
+    is_deeply answer($runner, $thread, 'outer', 'no'), [ sort qw(add no yes) ], "$language: the next run answers it"
+        or diag explain head($runner, $thread)->{values};
+
+    my $both = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{once} => 'done' } } };
+    ($runner, $thread, @lines) = repeat($language, 'fan', sub { is_answer(@_) && grep { $_->[1] eq '__interrupt__' } @{ $_[0]{writes} } }, $both);
+    ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";
+    is_deeply answer($runner, $thread, 'fan', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the other one is not lost";
+
+    ($runner, $thread, @lines) = repeat($language, 'one', \&is_command, { update => { log => ['U'], n => 7 }, goto => 'add' });
+    is_deeply update_of(@lines), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto";
+    @lines = $runner->run(graph_id => 'one', $runner->next_run($thread), input => undef);
+    is $lines[-1]{status}, 'success', "$language: a thread whose update was repeated can be used" or diag explain $lines[-1]{error};
+}
+
+done_testing;
