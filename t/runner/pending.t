@@ -122,6 +122,14 @@ for my $language ('python', 'python 1.0', 'javascript') {
 
     my $runner = runner_in($language);
     my @lines = $runner->run(graph_id => 'both', input => { log => [] });
+    my ($thread, %stopped) = (new_uuid(), graph_id => 'fan');
+    my %id_of = ids_of($runner->run(%stopped, input => { log => [ map { { by => $_ } } 1 .. 3 ], other => { n => 1 } }, $runner->next_run($thread)));
+    for my $command ({ update => { other => { n => 2 } }, resume => { $id_of{ask} => 'yes' } }, undef) {
+        my @after = $runner->run(%stopped, command => $command, $runner->next_run($thread));
+        is_deeply pending(@after)->[0][1]{log}, { '$list' => { keep => 3, items => [ { by => 'add' }, { by => 'yes' } ] } },
+            "$language: after the update of another channel a list is sent by difference" or diag explain pending(@after);
+        is_deeply pending(@after)->[0][1]{other}, { n => 2 }, "$language: the state has the update";
+    }
     is_deeply pending(@lines), [],
         "$language: where no node has ended the state is that of the checkpoint";
     @lines = $runner->run(graph_id => 'long', stream_modes => [], input => { log => [] });

@@ -211,9 +211,9 @@ class Records:
         self._held = stored if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id else None
         return self._held is not None
 
-    def has_update(self) -> bool:
-        """Whether the update of a command has changed the checkpoint that is held."""
-        return self._held is not None and any(task_id == UPDATE_ID and index >= 0 for task_id, index, *_ in self._held.writes)
+    def updated(self) -> set[str]:
+        """The channels that commands have written to the checkpoint that is held."""
+        return {channel for task_id, _, channel, *_ in (self._held.writes if self._held else ()) if task_id == UPDATE_ID}
 
     def release(self) -> None:
         self._held = None

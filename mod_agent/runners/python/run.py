@@ -165,15 +165,16 @@ class Run(Job):
 
     async def _show_pending(self) -> None:
         """At the end: where the run stops in a step with parallel nodes, some of them have ended. Their writes are stored already."""
-        self._complete()
         head, records = self.checkpoints.head, self.records
         if self._is_stopping or head is None or self.checkpoints.task_count < 2 or records.written != head:
             return
         try:
+            self._complete()
             if await records.hold(head):
                 before = await self._read_state(head)
-                # The server has the values of the checkpoint without the update of a command.
-                known = {} if records.has_update() else {name: Snapshot(value) for name, value in values_of(before["values"]).items()}
+                # The server has the values of the checkpoint without the updates of commands.
+                updated = records.updated()
+                known = {name: Snapshot(value) for name, value in values_of(before["values"]).items() if name not in updated}
                 self.checkpoints.send_pending(known, await self._read_state(None))
         except Exception as error:  # pylint: disable=broad-except
             # The run has ended as it has all the same.
