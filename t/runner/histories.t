@@ -32,7 +32,8 @@ sub operation {
     my $kind = rand;
     if (@questions && $kind < 0.55) {
         my %answers = map { $_ => "to $_" } rand() < 0.5 ? @questions : one_of(@questions);
-        return { op => 'run', command => { resume => @questions == 1 && rand() < 0.5 ? 'one' : \%answers }, @stop };
+        return { op => 'run', command => { resume => @questions == 1 && rand() < 0.5 ? 'one' : \%answers,
+            rand() < 0.25 ? (update => $update) : () }, @stop };
     }
     return { op => 'run', input => { log => [ { by => 'input' } ], most => 1 + int rand 4, fail => rand() < 0.1 ? \1 : \0 }, @at, @stop }
         if !@{ $shown->{history} } || $kind < 0.65;

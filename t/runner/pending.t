@@ -13,7 +13,7 @@ use Test::More;
 
 plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
 
-my $PENDING = join '-', map { 'f' x $_ } 8, 4, 4, 4, 12;
+my ($UPDATE, $PENDING) = map { my $digit = $_; join '-', map { $digit x $_ } 8, 4, 4, 4, 12 } 0, 'f';
 
 my %file_of = (python => [ 'pending.py', <<'PYTHON' ], javascript => [ 'pending.mjs', <<'JAVASCRIPT' ]);
 import operator
@@ -130,6 +130,9 @@ for my $language ('python', 'python 1.0', 'javascript') {
             "$language: after the update of another channel a list is sent by difference" or diag explain pending(@after);
         is_deeply pending(@after)->[0][1]{other}, { n => 2 }, "$language: the state has the update";
     }
+    my @last = $runner->run(%stopped, command => { update => { log => [] }, resume => { $id_of{tell} => 'no' } }, $runner->next_run($thread));
+    my ($update) = map { $_->{task}{values} } grep { $_->{task}{id} eq $UPDATE } lines_of('task', @last);
+    is_deeply $update->{other}, { n => 2 }, "$language: a command with another update shows the earlier one too" or diag explain $update;
     is_deeply pending(@lines), [],
         "$language: where no node has ended the state is that of the checkpoint";
     @lines = $runner->run(graph_id => 'long', stream_modes => [], input => { log => [] });

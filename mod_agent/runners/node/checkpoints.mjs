@@ -208,9 +208,9 @@ export class Checkpoints {
     }
 
     // Sends what the command of the run has changed in a root checkpoint: the library keeps it as writes to that
-    // checkpoint. names: the channels of its update.
+    // checkpoint. names: a Set of the channels of updates.
     sendUpdate(id, names, { values, next }) {
-        const shown = Object.entries(valuesOf(values)).filter(([name, value]) => names.includes(name) && value !== undefined);
+        const shown = Object.entries(valuesOf(values)).filter(([name, value]) => names.has(name) && value !== undefined);
         return this.#output.send('task', { checkpoint_id: id, task: {
             id: UPDATE_ID, next: next.map(String),
             values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), render(value)])) } });

@@ -57,6 +57,8 @@ export class Records {
     // The root checkpoint whose tasks have written last; that of the update or `goto` of a command.
     written;
     commanded;
+    // The channels that commands have written to that checkpoint.
+    updated = new Set();
     // Whether a node has ended, which is not to be executed again.
     hasResults = false;
 
@@ -225,6 +227,7 @@ export class Records {
                 this.written = id;
                 if (taskId === UPDATE_ID && writes.some(([channel]) => !INDEXES.has(channel))) {
                     this.commanded = id;
+                    writes.forEach(([channel]) => this.updated.add(channel));
                 }
             }
             this.hasResults ||= ns !== '' || this.known.lastPut('')?.source !== 'input';
@@ -321,8 +324,9 @@ export class Records {
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
         }
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
-            const isComplete = !writes.some(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
-            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete };
+            const updates = writes.filter(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
+            updates.forEach(([, , channel]) => this.updated.add(channel));
+            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete: updates.length === 0 };
         }
         const checkpoint = { ...tuple.checkpoint, channel_values: values };
         if (checkpoint.v < PENDING_SENDS_UNTIL && tuple.parent) {

@@ -147,14 +147,13 @@ export class States {
         }
     }
 
-    // At the end: the checkpoint that the command of the run has changed. The names of a state without names are none.
+    // At the end: the checkpoint that commands have changed, if that of the run has. The server shows the last
+    // line only: it has what earlier runs have changed too.
     async sendUpdate() {
-        const { records, message } = this.#run;
+        const { records } = this.#run;
         if (records.commanded !== undefined) {
-            const update = message.command?.update ?? {};
-            const names = Array.isArray(update) ? update.map(([name]) => name) : Object.keys(update);
             records.reuse();
-            await this.#checkpoints.sendUpdate(records.commanded, [...names, '__root__'], await this.#run.readState(records.commanded));
+            await this.#checkpoints.sendUpdate(records.commanded, records.updated, await this.#run.readState(records.commanded));
         }
     }
 

@@ -248,8 +248,11 @@ export class Stream {
 
     // After either end: what writes of the run have changed in checkpoints that stay as they were sent.
     async sendWritten() {
-        await this.#states.sendUpdate();
-        await this.#states.sendPending();
+        try {
+            await this.#states.sendUpdate();
+        } finally {
+            await this.#states.sendPending();
+        }
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------
