@@ -86,7 +86,7 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     add_long_line(fixture, 0);
-    agent_batch_discard(batches, key->run_id, dropped);
+    agent_batch_discard(batches, key->run_id, 0, dropped);
     assert_int_equal(dropped->nelts, 2);
     assert_false(agent_batch_has_run(batches, key->run_id));
     assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
@@ -102,7 +102,7 @@ static void output_in_flight_is_not_dropped(void **state)
 
     add_line(fixture, 0, 100);
     first_batch(batches)->is_sent = true;
-    agent_batch_discard(batches, fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(batches, fixture->leases[0]->key.run_id, 0, NULL);
     assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
 }
 
@@ -118,7 +118,7 @@ static void a_run_has_output_while_its_first_dedicated_batch_is_in_flight(
     agent_batch_send_begin(batches, first_batch(batches));
     add_long_line(fixture, 0);
     assert_string_equal(describe(fixture), " d1 d1");
-    agent_batch_discard(batches, run_id, NULL);
+    agent_batch_discard(batches, run_id, 0, NULL);
     assert_string_equal(describe(fixture), " d1");
     assert_true(agent_batch_has_run(batches, run_id));
     agent_batch_remove(batches, first_batch(batches));
@@ -242,8 +242,8 @@ static void lines_and_parts_of_a_shared_batch_count_with_their_memory(
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED],
                      3 * (81 + AGENT_BATCH_ITEM_BYTES)
                          + 2 * AGENT_BATCH_PART_BYTES);
-    agent_batch_discard(batches, fixture->leases[0]->key.run_id, NULL);
-    agent_batch_discard(batches, fixture->leases[1]->key.run_id, NULL);
+    agent_batch_discard(batches, fixture->leases[0]->key.run_id, 0, NULL);
+    agent_batch_discard(batches, fixture->leases[1]->key.run_id, 0, NULL);
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_SHARED], 0);
 }
 

@@ -52,7 +52,7 @@ static void a_dedicated_batch_waits_for_no_output_that_was_dropped(void **state)
 
     add_short(q, 0);
     add_short(q, 1);
-    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, 0, NULL);
     add_long(q, 0);
     assert_false(first_of(q)->is_dedicated);
     assert_true(is_dedicated_due(q));
@@ -148,24 +148,54 @@ static void a_line_that_needs_a_long_limit_waits_for_the_output_connection(
     assert_true(is_dedicated_due(q));
 }
 
-/* The first batch in flight is saved, with an answer after that time, in which
- * the database executed it for the other one. */
-static void save_first(queue_t *q, const agent_operation_t *operation,
-                       apr_interval_time_t used, apr_interval_time_t executed)
+/* The batch in flight gets an answer: it took that long, and the run's lease is
+ * another one's. */
+static void answer_first(queue_t *q, const agent_operation_t *operation,
+                         const char *run_id, apr_interval_time_t executed)
 {
     PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
     PGresAttDesc columns[] = {
         {"run_id"}, {"outcome"}, {"promoted"}, {"elapsed_usec"}};
-    char *values[] = {"", "fenced", "f",
+    char *values[] = {apr_pstrdup(q->fixture->runs->context->pool, run_id),
+                      "fenced", "f",
                       apr_ltoa(q->fixture->runs->context->pool, executed)};
 
     assert_true(PQsetResultAttrs(rows, 4, columns));
     for (int i = 0; i < 4; i++) {
         assert_true(PQsetvalue(rows, 0, i, values[i], (int)strlen(values[i])));
     }
-    q->fixture->runs->context->now += used;
     operation->receive(&q->save, (const agent_db_result_t *)&rows);
     PQclear(rows);
+}
+
+/* The first batch in flight is saved, with an answer after that time, in which
+ * the database executed it for the other one. */
+static void save_first(queue_t *q, const agent_operation_t *operation,
+                       apr_interval_time_t used, apr_interval_time_t executed)
+{
+    q->fixture->runs->context->now += used;
+    answer_first(q, operation, "", executed);
+}
+
+/* If the database has lost the claim, the next one has the same epoch. */
+static void output_behind_that_of_a_lost_lease_is_discarded(void **state)
+{
+    queue_t *q = make_queue(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    lease->state = AGENT_LEASE_GONE;
+    add_long(q, 0);
+    first_of(q)->is_sealed = true;
+    agent_batch_send_begin(q->batches, first_of(q));
+    add_long(q, 0);
+    add_long(q, 1);
+    agent_batch_discard(q->batches, lease->key.run_id, lease->key.epoch + 1,
+                        NULL);
+    assert_int_equal(count_dedicated(q->batches), 2);
+    answer_first(q, &agent_dedicated_batch_operation, lease->key.run_id, 1000);
+    assert_int_equal(count_dedicated(q->batches), 1);
+    assert_memory_equal(first_of(q)->run_id, q->fixture->leases[1]->key.run_id,
+                        36);
 }
 
 static void a_slow_shared_batch_gives_its_largest_run_dedicated_batches(
@@ -195,7 +225,7 @@ static void lines_that_are_not_sent_have_no_part_of_a_slow_batch(void **state)
         add_short(q, 0);
     }
     add_short(q, 1);
-    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, NULL);
+    agent_batch_discard(q->batches, q->fixture->leases[0]->key.run_id, 0, NULL);
     agent_batch_send_begin(q->batches, first_of(q));
     save_first(q, &agent_batch_operation, apr_time_from_sec(1),
                apr_time_from_sec(1));
@@ -291,6 +321,7 @@ int main(void)
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),
         CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
         CHECK_TEST(a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch),
+        CHECK_TEST(output_behind_that_of_a_lost_lease_is_discarded),
     };
 
     return CHECK_RUN(tests);

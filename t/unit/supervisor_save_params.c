@@ -440,7 +440,7 @@ static void dropped_runs_are_left_out(void **state)
     add(fixture, 0, AGENT_ITEM_CHECKPOINT, VALUES("{\"a\":1}"));
     add(fixture, 1, AGENT_ITEM_EVENT, EVENT("\"data\":2"));
     agent_batch_discard(&fixture->runs->batches, fixture->leases[0]->key.run_id,
-                        NULL);
+                        0, NULL);
     params = make(fixture);
     assert_string_equal(show(&params, IDS, pool), "11111111");
     assert_string_equal(show(&params, EVENT_RUNS, pool), "1");

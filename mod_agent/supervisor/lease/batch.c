@@ -449,9 +449,10 @@ bool agent_batch_remove_if_empty(agent_batch_queue_t *queue,
 }
 
 static void discard_part(agent_batch_queue_t *queue, agent_batch_t *batch,
-                         agent_batch_run_t *run, apr_array_header_t *discarded)
+                         agent_batch_run_t *run, int epoch,
+                         apr_array_header_t *discarded)
 {
-    if (batch->is_sent) {
+    if (batch->is_sent || (epoch != 0 && run->key.epoch != epoch)) {
         return;
     }
     /* A batch has items of one lease of a run only. */
@@ -463,7 +464,7 @@ static void discard_part(agent_batch_queue_t *queue, agent_batch_t *batch,
 }
 
 void agent_batch_discard(agent_batch_queue_t *queue, const char *run_id,
-                         apr_array_header_t *discarded)
+                         int epoch, apr_array_header_t *discarded)
 {
     agent_batch_run_t *run = last_shared(queue, run_id);
     agent_batch_t *batch = agent_fair_queue_first_of(&queue->dedicated, run_id);
@@ -472,12 +473,12 @@ void agent_batch_discard(agent_batch_queue_t *queue, const char *run_id,
     while (run != NULL) {
         agent_batch_run_t *earlier = run->earlier;
 
-        discard_part(queue, run->batch, run, discarded);
+        discard_part(queue, run->batch, run, epoch, discarded);
         run = earlier;
     }
     for (; batch != NULL; batch = next) {
         next = agent_fair_queue_next_of(batch);
-        discard_part(queue, batch, apr_hash_get(batch->runs, run_id, 36),
+        discard_part(queue, batch, apr_hash_get(batch->runs, run_id, 36), epoch,
                      discarded);
     }
 }

@@ -127,10 +127,10 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
 /* Whether the queue has reached its limits: no runner may be read. */
 bool agent_batch_is_full(const agent_batch_queue_t *queue);
 
-/* Discards unsent output of the run under all leases. Appends the keys of these
- * leases to discarded (of agent_lease_key_t), which may be NULL. */
+/* Discards unsent output of the run under the lease of that epoch, or 0: all
+ * leases. Appends their keys to discarded (of agent_lease_key_t), or NULL. */
 void agent_batch_discard(agent_batch_queue_t *queue, const char *run_id,
-                         apr_array_header_t *discarded);
+                         int epoch, apr_array_header_t *discarded);
 
 /* Returns when the batch may be sent. */
 static inline apr_time_t agent_batch_due(const agent_batch_t *batch,

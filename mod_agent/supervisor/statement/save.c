@@ -173,6 +173,8 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     }
 }
 
+/* The output that follows is discarded at once: if the database had lost the
+ * claim, the next one has the same epoch, and would save it without this. */
 static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
 {
     agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
@@ -180,6 +182,7 @@ static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
     if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
         agent_run_end_lose(runs, lease);
     }
+    agent_batch_discard(&runs->batches, run->key.run_id, run->key.epoch, NULL);
 }
 
 /* Replies to the records of a committed batch that want it. */

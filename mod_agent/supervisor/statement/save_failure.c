@@ -29,7 +29,7 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0341", 0,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
-    agent_batch_discard(&runs->batches, key->run_id, NULL);
+    agent_batch_discard(&runs->batches, key->run_id, 0, NULL);
     if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
         || lease->state == AGENT_LEASE_GONE) {
         return;

@@ -154,7 +154,7 @@ void agent_run_end_discard_output(agent_runs_t *runs, const char *run_id)
 
     apr_pool_create(&pool, runs->context->pool);
     dropped = apr_array_make(pool, 4, sizeof(agent_lease_key_t));
-    agent_batch_discard(&runs->batches, run_id, dropped);
+    agent_batch_discard(&runs->batches, run_id, 0, dropped);
     for (int i = 0; i < dropped->nelts; i++) {
         agent_lease_t *lease = agent_lease_find(
             &runs->leases, &APR_ARRAY_IDX(dropped, i, agent_lease_key_t));
