@@ -157,29 +157,12 @@ static void set_headers(request_rec *r, const agent_api_key_t *key,
     }
 }
 
-/* The status of the first request that had an error, if r is that of its
- * document: httpd answers it, with its status. Else HTTP_OK. */
-static int find_status(const request_rec *r)
-{
-    int status = HTTP_OK;
-
-    for (r = r->prev; r != NULL && r->status != HTTP_OK; r = r->prev) {
-        status = r->status;
-    }
-    return status;
-}
-
 /* There is no redirect to an address that is not known. */
-static int choose_status(const request_rec *r,
-                         const agent_server_config_t *config,
+static int choose_status(const agent_server_config_t *config,
                          const agent_region_t *home)
 {
-    int status = find_status(r);
+    int status = agent_region_wrong_status(config);
 
-    if (status != HTTP_OK) {
-        return status;
-    }
-    status = agent_region_wrong_status(config);
     return home == NULL && status == HTTP_TEMPORARY_REDIRECT ? HTTP_FORBIDDEN
                                                              : status;
 }
@@ -222,7 +205,7 @@ apr_status_t agent_key_region_check(request_rec *r,
         print_detail(key, home, is_platform_path, r->pool),
         apr_psprintf(r->pool, "key %s of region %s", key->id, key->region),
         r->pool);
-    (*err)->http = choose_status(r, config, target);
+    (*err)->http = choose_status(config, target);
     /* A region's name needs no escapes. */
     (*err)->members = apr_pstrcat(
         r->pool, ",\"home_region\":\"", key->region, "\"",
@@ -246,15 +229,20 @@ static bool is_open(request_rec *r)
 
 /* The empty response keeps an ErrorDocument from being sent: with ProxyPass its
  * request would have the key. Where r is the request of such a document, httpd
- * answers the first request that had an error. */
+ * answers the first request that had an error, here with the status of the
+ * refusal, and without a Location of that error. */
 static int refuse(request_rec *r, const agent_error_t *err)
 {
     int status = agent_problem_refuse(r, NULL, err);
 
     agent_body_skip(r);
     ap_custom_response(r, status, "");
-    for (request_rec *prev = r->prev; prev != NULL; prev = prev->prev) {
-        ap_custom_response(prev, prev->status, "");
+    for (request_rec *prev = r->prev; prev != NULL && prev->status != HTTP_OK;
+         prev = prev->prev) {
+        prev->status = status;
+        prev->status_line = NULL;
+        apr_table_unset(prev->headers_out, "Location");
+        ap_custom_response(prev, status, "");
     }
     return status;
 }
