@@ -30,26 +30,21 @@ set local lock_timeout = '5s';
 \if :is_installed
 do $$
 declare
+    v_trigger text;
     v_functions text;
 begin
-    if to_regclass('agent.runs') is not null then
-        drop trigger if exists runs_final_status on agent.runs;
-    end if;
-    if to_regclass('agent.region') is not null then
-        drop trigger if exists region_fixed on agent.region;
-    end if;
-    if to_regclass('agent.accounts') is not null then
-        drop trigger if exists accounts_end on agent.accounts;
-    end if;
-    if to_regclass('agent.api_keys') is not null then
-        drop trigger if exists api_keys_end on agent.api_keys;
-    end if;
-    if to_regclass('agent.invitations') is not null then
-        drop trigger if exists invitations_end on agent.invitations;
-    end if;
-    if to_regclass('agent.account_limits') is not null then
-        drop trigger if exists limit_recorded on agent.account_limits;
-    end if;
+    -- Also those of other versions of these files, which depend on functions that are dropped here.
+    for v_trigger in
+        select format('%I on %s', t.tgname, t.tgrelid::regclass)
+          from pg_trigger t
+          join pg_class c on c.oid = t.tgrelid
+          join pg_namespace n on n.oid = c.relnamespace
+         where n.nspname = 'agent'
+           and not t.tgisinternal
+           and t.tgparentid = 0
+    loop
+        execute 'drop trigger ' || v_trigger;
+    end loop;
     -- In one statement: some depend on others, by the default of a parameter.
     select string_agg(p.oid::regprocedure::text, ', ') into v_functions
       from pg_proc p

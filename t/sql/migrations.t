@@ -211,8 +211,12 @@ is_deeply names("select p.oid::regprocedure from pg_proc p where p.pronamespace 
 
 $session->close;
 
-subtest 'uninstalling drops everything' => sub {
+subtest 'uninstalling drops everything, also triggers and functions that the files do not have' => sub {
     my $empty = AgentSQL->new_empty->dump;
+    my $earlier = $db->session;
+    $earlier->query($_) for 'create function agent.refuse_earlier() returns trigger language plpgsql as $$ begin return null; end $$',
+        map { "create trigger \"of an earlier version\" before update on agent.$_ for each row execute function agent.refuse_earlier()" } qw(api_keys run_events);
+    $earlier->close;
     my ($status, $output) = $db->file('sql/uninstall.sql');
     is $status, 0 or diag $output;
     is $db->dump, $empty;
