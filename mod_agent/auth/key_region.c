@@ -215,14 +215,22 @@ apr_status_t agent_key_region_check(request_rec *r,
     return APR_EGENERAL;
 }
 
+/* The document of another error is sent by an internal redirect that has its
+ * status. */
+static bool is_error_document(const request_rec *r)
+{
+    return r->prev != NULL && r->status != HTTP_OK;
+}
+
 /* A request of an API that concerns nobody's data, such as GET /ok: its handler
- * answers it, unless a RewriteRule of the location names another one. */
+ * answers it, unless a RewriteRule of the location names another one. The
+ * document of an error is not asked for by the client. */
 static bool is_open(request_rec *r)
 {
     const agent_route_t *route = agent_router_route(r);
 
     return route != NULL && route->scope == AGENT_SCOPE_NONE
-        && !route->is_regional
+        && !route->is_regional && !is_error_document(r)
         && (r->handler == NULL
             || strcmp(r->handler, agent_location_handler(r)) == 0);
 }
@@ -306,13 +314,6 @@ static int keep_unread_from_log(request_rec *r)
                      NULL);
     }
     return DECLINED;
-}
-
-/* The document of another error is sent by an internal redirect that has its
- * status. */
-static bool is_error_document(const request_rec *r)
-{
-    return r->prev != NULL && r->status != HTTP_OK;
 }
 
 /* In a hook, before the handler: other handlers, such as mod_proxy's, read the

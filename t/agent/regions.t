@@ -285,6 +285,8 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             (map { "LoadModule ${_}_module \"\${MODULES}/mod_$_.so\"" } qw(alias rewrite dir proxy proxy_http)),
             '<Location "/routes">', 'AgentPrefix /routes', 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteCond %{QUERY_STRING} forbid', 'RewriteRule info$ - [F]',
             'RewriteCond %{QUERY_STRING} fail', 'RewriteRule info$ - [R=500]', 'RewriteRule info$ /nothing', 'RewriteRule ok$ http://127.0.0.1:${PORT}/ok [P]', '</Location>',
+            (map { my ($path, $document) = @{$_}; ("<Location \"/$path\">", "AgentPrefix /$path", 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteRule info$ - [F]', "ErrorDocument 403 $document", '</Location>') }
+                [ 'own', '/own/info' ], [ 'healthy', '/healthy/ok' ]),
             '<VirtualHost *>', 'ServerName platform.example.com', 'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
             # The document would be read from another server, with the key.
             (map { "ErrorDocument $_ /document" } qw(403 421 500)),
@@ -306,11 +308,11 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path, the Location of $status";
         }
         is $to->get($_)->{status}, m{info} ? 404 : 200, "wrong region: $_ without a key is rewritten" for qw(/routes/info /routes/ok);
-        for my $path (qw(/routes/info?forbid /routes/info?fail)) {
+        for my $path (qw(/routes/info?forbid /routes/info?fail /own/info /healthy/info)) {
             my $refused = $to->get($path, undef, with($foreign));
             is outcome($refused), "$status wrong_region", "wrong region: $status for $path, a route without data that a RewriteRule refuses, and whose ErrorDocument is another request";
             is $refused->{json}{home_region}, 'us', 'wrong region: such an answer has the body of the refusal, and no other';
-            unlike $refused->{body}, qr/"ok"/, 'wrong region: the document of such an error is not read from another server';
+            unlike $refused->{body}, qr/"ok"/, 'wrong region: the document of such an error is not read, neither from another server nor from a route without data';
         }
         is $to->get('/routes/', undef, with($foreign))->{status}, 200, 'wrong region: a route that no RewriteRule takes needs no key';
         my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
