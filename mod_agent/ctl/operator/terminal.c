@@ -2,10 +2,12 @@
 /*
  * Reads secrets from a terminal; see terminal.h. getpass(), and APR's function,
  * turn ^C off, and leave the terminal without echo after a signal. Here signals
- * are blocked while the echo is off, and read as events.
+ * are blocked while the echo is off, and read as events: nothing may wait for
+ * the terminal then, which ^S stops, but poll().
  */
 #include "terminal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,28 +23,39 @@ typedef struct terminal_t {
     int signals;
     sigset_t blocked;
     sigset_t former_mask;
+    /* As it was, while it is hidden. */
     struct termios former;
+    bool is_hidden;
 } terminal_t;
 
-/* The signals that end or stop a process and can be blocked. A process in the
- * background is stopped, by another one, before it changes the terminal. */
+/* All but those of faults, those that have no effect, and those that stop a
+ * process in the background when it uses the terminal. After SIGCONT, with
+ * which a shell may have turned the echo on, the prompt is shown again. */
 static void list_signals(sigset_t *set)
 {
-    static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
-                                  SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2};
+    static const int others[] = {SIGILL,  SIGTRAP,  SIGBUS, SIGFPE,  SIGSEGV,
+                                 SIGCHLD, SIGWINCH, SIGURG, SIGTTIN, SIGTTOU};
 
-    sigemptyset(set);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-        sigaddset(set, signals[i]);
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        sigdelset(set, others[i]);
     }
 }
 
-/* A message that cannot be shown is lost. */
-static void show(const terminal_t *terminal, const char *text)
+/* Lets a signal, or 0, end or stop the process, unless it is ignored, and waits
+ * to be in the foreground: tcflush() stops a process in the background, where
+ * the state of the terminal is that of the shell. */
+static bool wait_for_foreground(const terminal_t *terminal, int number)
 {
-    ssize_t written = write(terminal->out, text, strlen(text));
+    bool is_foreground;
 
-    (void)written;
+    if (number != 0 && number != SIGCONT) {
+        raise(number);
+    }
+    sigprocmask(SIG_SETMASK, &terminal->former_mask, NULL);
+    is_foreground = tcflush(terminal->in, TCIFLUSH) == 0;
+    sigprocmask(SIG_BLOCK, &terminal->blocked, NULL);
+    return is_foreground;
 }
 
 /* Input of before is not the secret. */
@@ -50,26 +63,34 @@ static bool hide(terminal_t *terminal)
 {
     struct termios hidden;
 
-    if (tcgetattr(terminal->in, &terminal->former) != 0) {
+    if (!terminal->is_hidden
+        && tcgetattr(terminal->in, &terminal->former) != 0) {
         return false;
     }
     hidden = terminal->former;
     hidden.c_lflag &= ~(tcflag_t)ECHO;
     hidden.c_lflag |= ECHONL | ISIG | ICANON;
-    return tcsetattr(terminal->in, TCSAFLUSH, &hidden) == 0;
+    terminal->is_hidden = tcsetattr(terminal->in, TCSANOW, &hidden) == 0;
+    return terminal->is_hidden && tcflush(terminal->in, TCIFLUSH) == 0;
 }
 
-/* With the rest of a long line. */
-static void restore(const terminal_t *terminal)
+/* Drops the rest of a long line. In the background the terminal is the
+ * shell's. */
+static void restore(terminal_t *terminal)
 {
-    tcsetattr(terminal->in, TCSAFLUSH, &terminal->former);
+    pid_t group = tcgetpgrp(terminal->in);
+
+    if (terminal->is_hidden && (group < 0 || group == getpgrp())) {
+        tcflush(terminal->in, TCIFLUSH);
+        tcsetattr(terminal->in, TCSANOW, &terminal->former);
+        terminal->is_hidden = false;
+    }
 }
 
-/* Returns the signal that is received before a line can be read; 0: none. */
-static int wait_for_line(const terminal_t *terminal)
+/* Returns the signal that is received before the event; 0: none. */
+static int wait_for(const terminal_t *terminal, int fd, short event)
 {
-    struct pollfd events[] = {{terminal->in, POLLIN, 0},
-                              {terminal->signals, POLLIN, 0}};
+    struct pollfd events[] = {{fd, event, 0}, {terminal->signals, POLLIN, 0}};
     struct signalfd_siginfo received;
 
     while (poll(events, 2, -1) < 0) {
@@ -81,41 +102,66 @@ static int wait_for_line(const terminal_t *terminal)
         : 0;
 }
 
-/* Ends or stops the process, unless the signal is ignored. */
-static void deliver(const terminal_t *terminal, int number)
+/* As wait_for(). A text that cannot be shown is lost. */
+static int show(const terminal_t *terminal, const char *text)
 {
-    raise(number);
-    sigprocmask(SIG_SETMASK, &terminal->former_mask, NULL);
-    sigprocmask(SIG_BLOCK, &terminal->blocked, NULL);
+    int number = 0;
+    ssize_t written = 0;
+
+    while (*text != '\0' && (written >= 0 || errno == EAGAIN)) {
+        number = wait_for(terminal, terminal->out, POLLOUT);
+        if (number != 0) {
+            return number;
+        }
+        written = write(terminal->out, text, strlen(text));
+        text += written > 0 ? written : 0;
+    }
+    return 0;
+}
+
+/* As wait_for(); without a signal, sets the length of the line. */
+static int read_line(const terminal_t *terminal, char *line, size_t size,
+                     ssize_t *length)
+{
+    int number;
+
+    do {
+        number = wait_for(terminal, terminal->in, POLLIN);
+        if (number != 0) {
+            return number;
+        }
+        *length = read(terminal->in, line, size);
+    } while (*length < 0 && errno == EAGAIN);
+    return 0;
 }
 
 static ssize_t ask(terminal_t *terminal, char *line, size_t size,
                    const char *prompt)
 {
+    const char *before = "";
     ssize_t length = -1;
-    int number;
+    int number = 0;
 
     do {
-        if (!hide(terminal)) {
-            return -1;
+        if (!wait_for_foreground(terminal, number) || !hide(terminal)) {
+            break;
         }
-        show(terminal, prompt);
-        number = wait_for_line(terminal);
+        number = show(terminal, before);
         if (number == 0) {
-            length = read(terminal->in, line, size);
+            number = show(terminal, prompt);
+        }
+        if (number == 0) {
+            number = read_line(terminal, line, size, &length);
         }
         restore(terminal);
-        if (number != 0) {
-            show(terminal, "\n");
-            deliver(terminal, number);
-        }
+        before = "\n";
     } while (number != 0);
     return length;
 }
 
 bool ctl_terminal_read(char *line, size_t size, const char *prompt)
 {
-    int device = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int device = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     terminal_t terminal = {
         .in = device >= 0 ? device : STDIN_FILENO,
         .out = device >= 0 ? device : STDERR_FILENO,
