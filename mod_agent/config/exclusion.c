@@ -389,14 +389,18 @@ static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
     return type;
 }
 
+/* The last one in the section is in force. */
 static bool read_merging(const ap_directive_t *section)
 {
-    const ap_directive_t *child = section->first_child;
+    bool merged = false;
 
-    while (child != NULL && !is_named(child, "AuthMerging")) {
-        child = child->next;
+    for (const ap_directive_t *child = section->first_child; child != NULL;
+         child = child->next) {
+        if (is_named(child, "AuthMerging")) {
+            merged = !agent_conftree_is_word(child->args, "Off");
+        }
     }
-    return child != NULL && !agent_conftree_is_word(child->args, "Off");
+    return merged;
 }
 
 /* Whether the lines of a location, of which section is one or has some, are
@@ -406,7 +410,9 @@ static bool is_merged(const tree_t *tree, const ap_directive_t *section)
 {
     const cached_t *found;
 
-    while (section != NULL && is_section(section, "<Require")) {
+    while (
+        section != NULL
+        && (is_section(section, "<Require") || is_section(section, "<Limit"))) {
         section = section->parent;
     }
     if (section == NULL) {

@@ -540,12 +540,15 @@ SKIP: {
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
             'AuthMerging "off" ; Require not agent-deployment desk ; Require method GET',
+            'AuthMerging And ; AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
         (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
             '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
         (map { my ($whom, @lines) = @{$_}; [ "an exclusion with @lines", excluding('Require all granted', @lines), qr/AGT0460: .*\d: it excludes $whom; with AuthMerging the lines of the outer sections decide too$/m ] }
             [ 'nobody', 'AuthMerging And', 'Require not agent-scope admin' ], [ 'nobody', 'AuthMerging "or"', 'Require not agent-scope admin' ],
+            [ 'nobody', 'AuthMerging Off', 'AuthMerging And', 'Require not agent-scope admin' ],
+            (map { [ 'nobody', 'AuthMerging And', "<$_ GET>", '<RequireAll>', 'Require local', 'Require not agent-scope admin', '</RequireAll>', "</$_>" ] } qw(Limit LimitExcept)),
             [ 'everybody without a user', 'AuthType Basic', 'AuthMerging And', "Require not agent-account $ACCOUNT" ],
             [ 'nobody', 'AuthMerging And', '<RequireAny>', '<RequireAll>', 'Require local', 'Require not agent-scope admin', '</RequireAll>', 'Require ip 192.0.2.1', '</RequireAny>' ]),
         (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
