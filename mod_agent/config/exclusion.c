@@ -320,10 +320,10 @@ static void check_use(const ap_directive_t *directive, void *baton)
     check->problem = apr_psprintf(
         pool,
         "Require: expected no <AuthzProviderAlias> of %s with 'not' or in a "
-        "<RequireNone>, got '%s' at %s:%d: write %s%s %s",
+        "<RequireNone>, got '%s' at %s:%d: write %s%s%s%s in its place",
         alias->provider, line.provider, directive->filename,
         directive->line_num, line.is_negated ? "Require not " : "Require ",
-        alias->provider, alias->args);
+        alias->provider, *alias->args != '\0' ? " " : "", alias->args);
 }
 
 const char *agent_exclusion_check(apr_pool_t *pool)

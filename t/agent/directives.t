@@ -201,7 +201,7 @@ sub excluding {
     return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
 }
 
-my $ALIASES = join '', map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } 'agent-scope admins admin', 'agent-scope crew "deploy admin"', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
+my $ALIASES = join '', map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } 'agent-scope admins admin', 'agent-deployment this', 'agent-scope crew "deploy admin"', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
 
 my @bad = (
     [ graph('AgentModel demo') . "AgentParking perhaps\n", 'AgentParking', 'On or Off', '' ],
@@ -414,7 +414,8 @@ my @bad = (
             . "<VirtualHost *:1>\nAgentRunner /bin/true\n</VirtualHost>\n",
         'AgentRunner', 'cannot occur within', '' ],
     (map { my ($lines, $instead) = @{$_}; [ $ALIASES . excluding(split / ; /, $lines),
-        'AGT0405: Require: expected no <AuthzProviderAlias> of agent-', "write $instead", $lines =~ /(banned|crew) ?;/ ] }
+        'AGT0405: Require: expected no <AuthzProviderAlias> of agent-', "write $instead in its place", $lines =~ /(banned|crew|this) ?;/ ] }
+        [ 'Require not this ; Require agent-scope read', 'Require not agent-deployment' ],
         [ 'Require not banned ; Require agent-scope read', "Require not agent-account $ACCOUNT" ],
         [ 'AuthType Basic ; Require valid-user ; <RequireNone> ; Require banned ; </RequireNone>', "Require agent-account $ACCOUNT" ],
         [ '<RequireNone> ; <RequireAll> ; Require all granted ; Require "not" crew ; </RequireAll> ; </RequireNone> ; Require all granted', 'Require not agent-scope deploy admin' ]),
