@@ -113,9 +113,13 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is $operator->error("select * from agent.get_thread('$AgentSQL::DEPLOYMENT', gen_random_uuid())"), '42501';
     is $operator->error('delete from agent.api_keys'), '42501';
     is $operator->error('delete from agent.audit_log'), '42501', 'an operator cannot change the audit log';
-    my ($revoked, $valid) = map { AgentSQL::uuid() } 1, 2;
+    my ($revoked, $valid, $taken) = map { AgentSQL::uuid() } 1 .. 3;
     my $digest = '0' x 63;
-    is +($operator->call('create_invitation', $_, $_ eq $valid ? "\\x${digest}1" : "\\x${digest}2", '1 day'))[0], 'ok' for $revoked, $valid;
+    is +($operator->call('create_invitation', $_->[0], "\\x$digest$_->[1]", '1 day'))[0], 'ok' for [ $valid, 1 ], [ $revoked, 2 ], [ $taken, 3 ];
+    is $session->value("update agent.invitations set used_at = now(), account_id = '00000000-0000-0000-0000-00000000000a' where invitation_id = '$taken' returning 1"), 1,
+        'a server uses an invitation';
+    is $session->error("update agent.invitations set $_ where invitation_id = '$taken'"), 'MA004', "a server cannot set $_ of an invitation that is used"
+        for 'used_at = null, account_id = null', "used_at = used_at - interval '1 day'", 'account_id = gen_random_uuid()';
     is +($operator->call('revoke_invitation', $revoked, undef))[0], 'ok';
     is $operator->error("update agent.invitations set $_ where invitation_id = '$revoked'"), 'MA004', "an operator cannot set $_ of an invitation that is revoked"
         for 'revoked_at = null, revoked_by = null', "revoked_at = revoked_at - interval '1 day'", "revoked_by = 'x'";

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Trigger function: an account that is closed stays so, as does a key or an invitation that is revoked, and a key never
--- expires later than it was to; also for the roles of servers and operators, which may end them.
+-- Trigger function: an account that is closed stays so, as does a key that is revoked, and an invitation that is
+-- revoked or used; a key never expires later than it was to. Also for the roles of servers and operators, which may
+-- end them.
 -- Returns: never; raises MA004.
 -- Locks:   none.
 create or replace function agent.refuse_end_change() returns trigger
@@ -37,9 +38,12 @@ comment on trigger api_keys_end on agent.api_keys is
 create or replace trigger invitations_end
     before update on agent.invitations
     for each row
-    when (old.revoked_at is not null
-          and (new.revoked_at is distinct from old.revoked_at
-               or new.revoked_by is distinct from old.revoked_by))
+    when ((old.revoked_at is not null
+           and (new.revoked_at is distinct from old.revoked_at
+                or new.revoked_by is distinct from old.revoked_by))
+          or (old.used_at is not null
+              and (new.used_at is distinct from old.used_at
+                   or new.account_id is distinct from old.account_id)))
     execute function agent.refuse_end_change();
 
-comment on trigger invitations_end on agent.invitations is 'A revocation never changes.';
+comment on trigger invitations_end on agent.invitations is 'A revocation, or a use, never changes.';
