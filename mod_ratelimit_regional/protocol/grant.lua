@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One call of a host to a partition of the store. README.md has the rules (R1 to R9)
--- and their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or not
--- at all. Its fields:
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R9),
+-- PROOF.md their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or
+-- not at all. Its fields:
 --
 --   m         the epoch
 --   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind, name}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The times of the protocol between hosts and the store, in milliseconds;
- * README.md has the proof that needs them. */
+ * PROOF.md has the proof that needs them. */
 #ifndef RLR_PERIOD_H
 #define RLR_PERIOD_H
 

@@ -15,7 +15,7 @@ check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
     'conf/agent.conf', 'README.md', source_files(qr{\Amod_agent/[A-Z]+\.md\z}));
 check_module('RateLimit', qr{\Amod_ratelimit_regional/config/[^/]+\.c\z},
     'conf/ratelimit_directives.conf', 'conf/ratelimit_regional.conf',
-    'mod_ratelimit_regional/README.md', 'mod_ratelimit_regional/messages.md',
+    'mod_ratelimit_regional/README.md', 'mod_ratelimit_regional/STORE.md', 'mod_ratelimit_regional/messages.md',
     'README.md', 'mod_agent/PLATFORM.md');
 done_testing;
 
