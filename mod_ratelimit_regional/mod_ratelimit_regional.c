@@ -14,8 +14,8 @@
 #include "config/directives.h"
 #include "config/dump.h"
 #include "config/summary.h"
-#include "config/vhost.h"
 #include "config/vhost_warn.h"
+#include "config/vhosts.h"
 #include "counter/walk.h"
 #include "decision/decide.h"
 #include "decision/response.h"
@@ -161,7 +161,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 
 static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
-    const apr_array_header_t *names = rlr_vhost_row_names(server, ptemp);
+    const apr_array_header_t *names = rlr_vhosts_row_names(server, ptemp);
     uint32_t *rows = apr_pcalloc(ptemp, (size_t)names->nelts * sizeof(*rows));
     int size = rlr_config_table_slots(rlr_config_get(server)->global);
     const rlr_table_t *table;
@@ -173,12 +173,12 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
                                      "table: httpd does not start");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    rlr_vhost_set_table(server, table, names, rows, ptemp);
+    rlr_vhosts_set_table(server, table, names, rows, ptemp);
     ap_log_error(
         APLOG_MARK, APLOG_NOTICE, 0, server,
         RLR_LOGNO(0103) "rate limits, regions %s: %d rules, slots "
                         "for %u keys",
-        apr_array_pstrcat(ptemp, rlr_vhost_regions(server, ptemp), ' '),
+        apr_array_pstrcat(ptemp, rlr_vhosts_regions(server, ptemp), ' '),
         rlr_config_get(server)->global->rules->nelts, rlr_walk_slots(table));
     return OK;
 }
@@ -187,6 +187,7 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 static int open_store(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
     const rlr_global_t *global = rlr_config_get(server)->global;
+    rlr_store_host_t host;
     rlr_store_t *store;
     rlr_shared_t shared;
 
@@ -201,12 +202,12 @@ static int open_store(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     store = apr_palloc(pconf, sizeof(*store));
-    rlr_store_init(store, &global->store, &shared,
-                   rlr_summary_name_host(pconf));
+    host.name = rlr_summary_name_host(pconf);
+    host.rules = rlr_summary_write(server, pconf);
+    host.longest_sec = rlr_vhosts_longest_sec(server);
+    rlr_store_init(store, &global->store, &shared, &host);
     rlr_store_use_store(store, ptemp);
-    store->rules = rlr_summary_write(server, pconf);
-    store->longest_sec = rlr_vhost_longest_sec(server);
-    rlr_vhost_set_store(server, store);
+    rlr_vhosts_set_store(server, store);
     rlr_worker_leave_at_end(store, server, pconf);
     return OK;
 }
@@ -220,7 +221,7 @@ static int start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return OK;
     }
     rlr_vhost_warn(server, ptemp);
-    if (rlr_vhost_find(server, NULL) == NULL) {
+    if (rlr_vhosts_find(server, NULL) == NULL) {
         return OK;
     }
     ap_add_version_component(pconf, "mod_ratelimit_regional/" RLR_VERSION);
@@ -231,14 +232,14 @@ static int start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 
 static void start_child(apr_pool_t *pchild, server_rec *server)
 {
-    const rlr_vhost_t *vhost = rlr_vhost_find(server, NULL);
+    const rlr_vhost_t *vhost = rlr_vhosts_find(server, NULL);
 
     if (vhost != NULL && vhost->store != NULL) {
         rlr_store_t *store = apr_palloc(pchild, sizeof(*store));
 
         *store = *vhost->store;
         rlr_worker_start(store, server, pchild);
-        rlr_vhost_set_store(server, store);
+        rlr_vhosts_set_store(server, store);
     }
 }
 

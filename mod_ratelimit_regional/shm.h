@@ -14,7 +14,7 @@
  * Attaches the segment for this configuration; *table is in pool. Creates the
  * segment, continues with the one from before the restart, or carries that over
  * to one of another size. names has the names of all rows
- * (rlr_vhost_row_names); rows[i] is set to the row of names[i]. table_slots is
+ * (rlr_vhosts_row_names); rows[i] is set to the row of names[i]. table_slots is
  * the configured number of slots. Call it in the parent, once per
  * configuration. Errors are logged; *table is then not usable.
  */

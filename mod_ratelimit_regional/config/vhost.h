@@ -79,25 +79,6 @@ typedef struct rlr_vhost_t {
  * of an invalid configuration. */
 const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool);
 
-/* Returns the first virtual host of the region (NULL: of any), or NULL. */
-const rlr_vhost_t *rlr_vhost_find(server_rec *main_server, const char *region);
-
-/* Returns the stable names of all rows of the regions in use, for
- * rlr_segment_attach(). */
-apr_array_header_t *rlr_vhost_row_names(server_rec *main_server,
-                                        apr_pool_t *pool);
-
-/* Sets the table of all virtual hosts, and the rows of the names above. */
-void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
-                         const apr_array_header_t *names, const uint32_t *rows,
-                         apr_pool_t *pool);
-
-/* Returns the longest interval of all virtual hosts, with overrides. */
-uint32_t rlr_vhost_longest_sec(const server_rec *main_server);
-
-/* Sets the store of all virtual hosts. */
-void rlr_vhost_set_store(server_rec *main_server, const rlr_store_t *store);
-
 /* Returns the virtual host's rules in order, vhost->rules->nelts of them, in
  * pool. */
 const rlr_rule_t **rlr_vhost_list_rules(const rlr_vhost_t *vhost,
@@ -105,9 +86,5 @@ const rlr_rule_t **rlr_vhost_list_rules(const rlr_vhost_t *vhost,
 
 /* Returns the server's name and port for messages, in pool. */
 const char *rlr_vhost_server_name(const server_rec *server, apr_pool_t *pool);
-
-/* Returns the regions in use, each once, in the order of the servers. */
-apr_array_header_t *rlr_vhost_regions(server_rec *main_server,
-                                      apr_pool_t *pool);
 
 #endif

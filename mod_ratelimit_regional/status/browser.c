@@ -18,6 +18,7 @@
 #include <http_vhost.h>
 
 #include "../config/config.h"
+#include "../config/vhosts.h"
 #include "../decision/warning.h"
 #include "../private.h"
 
@@ -88,7 +89,8 @@ static bool is_cross_site(const request_rec *r)
 static refusal_t count_refusal(request_rec *r, const char *event)
 {
     const rlr_vhost_t *own = rlr_config_get(r->server)->vhost;
-    const rlr_vhost_t *vhost = own ? own : rlr_vhost_find(ap_server_conf, NULL);
+    const rlr_vhost_t *vhost = own ? own
+                                   : rlr_vhosts_find(ap_server_conf, NULL);
     refusal_t refusal = {APLOG_INFO, 1};
 
     if (vhost != NULL) {

@@ -19,6 +19,7 @@
 #include <http_main.h>
 
 #include "../config/config.h"
+#include "../config/vhosts.h"
 #include "../private.h"
 
 static const char *find(const apr_table_t *form, const char *name)
@@ -45,7 +46,7 @@ static bool read_vhost(rlr_query_t *query, request_rec *r,
     query->vhost = own != NULL
             && (region == NULL || strcmp(region, own->region) == 0)
         ? own
-        : rlr_vhost_find(ap_server_conf, region);
+        : rlr_vhosts_find(ap_server_conf, region);
     if (query->vhost == NULL) {
         refuse(query, r, "region", "a region that this httpd enforces", region);
     }

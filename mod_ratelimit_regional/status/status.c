@@ -7,7 +7,7 @@
 #include <http_main.h>
 
 #include "../config/config.h"
-#include "../config/vhost.h"
+#include "../config/vhosts.h"
 
 static const rlr_vhost_rule_t *find_vhost_rule(const rlr_vhost_t *vhost,
                                                const rlr_rule_t *rule)
@@ -67,7 +67,7 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
 {
     const apr_array_header_t *rules = rlr_config_get(ap_server_conf)
                                           ->global->rules;
-    const rlr_vhost_t *vhost = rlr_vhost_find(ap_server_conf, region->region);
+    const rlr_vhost_t *vhost = rlr_vhosts_find(ap_server_conf, region->region);
 
     region->rows = apr_array_make(pool, rules->nelts, sizeof(rlr_status_row_t));
     for (int i = 0; i < rules->nelts; i++) {
@@ -126,8 +126,8 @@ const char *rlr_status_describe_store(const rlr_status_store_t *store)
 
 void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
 {
-    const rlr_vhost_t *any = rlr_vhost_find(ap_server_conf, NULL);
-    apr_array_header_t *names = rlr_vhost_regions(ap_server_conf, pool);
+    const rlr_vhost_t *any = rlr_vhosts_find(ap_server_conf, NULL);
+    apr_array_header_t *names = rlr_vhosts_regions(ap_server_conf, pool);
     uint32_t *keys = apr_pcalloc(pool, RLR_TABLE_ROWS_MAX * sizeof(*keys));
     rlr_status_store_t *store;
 

@@ -37,7 +37,7 @@ void rlr_publish_send(rlr_connection_t *connection, const rlr_store_t *store,
 {
     rlr_message_call_t call = {.kind = RLR_MESSAGE_PUBLISH,
                                .name = store->member.name,
-                               .rules = store->rules};
+                               .rules = store->host.rules};
     rlr_message_reply_t reply = {0};
     rlr_time_t now;
 

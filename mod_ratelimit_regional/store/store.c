@@ -15,14 +15,15 @@
 #define RETRY_MS 1000U
 
 void rlr_store_init(rlr_store_t *store, const rlr_store_config_t *config,
-                    const rlr_shared_t *shared, const char *name)
+                    const rlr_shared_t *shared, const rlr_store_host_t *host)
 {
     memset(store, 0, sizeof(*store));
     store->config = config;
     store->shared = *shared;
+    store->host = *host;
     memcpy(store->member.id, rlr_shared_id(shared), sizeof(store->member.id));
     store->member.members = config->hosts;
-    apr_cpystrn(store->member.name, name, sizeof(store->member.name));
+    apr_cpystrn(store->member.name, host->name, sizeof(store->member.name));
     store->member.share_ms = config->failure == RLR_FAILURE_LOCAL
         ? config->share_ms
         : 0;
@@ -196,7 +197,7 @@ bool rlr_store_is_starting(const rlr_store_t *store,
                            uint64_t *left_ms)
 {
     *left_ms = get_start_wait(summary->started_ms, summary->absent.reserved_ms,
-                              store->longest_sec);
+                              store->host.longest_sec);
     return *left_ms > 0;
 }
 

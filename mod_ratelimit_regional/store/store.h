@@ -25,20 +25,25 @@ typedef struct rlr_store_config_t {
     rlr_failure_t failure;
 } rlr_store_config_t;
 
+/* What the other hosts learn of this one. */
+typedef struct rlr_store_host_t {
+    const char *name;
+    const char *rules;    /* a line for each, for operators */
+    uint32_t longest_sec; /* the longest interval, with overrides */
+} rlr_store_host_t;
+
 /* A child's access to the store; `shared` is that of all children. */
 typedef struct rlr_store_t {
     const rlr_store_config_t *config;
     rlr_shared_t shared;
     rlr_member_config_t member;
-    const char *rules;    /* this host's, a line for each, for operators */
-    uint32_t longest_sec; /* the longest interval, with overrides */
-    rlr_queue_t *queue;   /* set in each child; NULL before */
+    rlr_store_host_t host; /* this one */
+    rlr_queue_t *queue;    /* set in each child; NULL before */
 } rlr_store_t;
 
-/* Sets *store for that memory and a host of that name, without a queue, and
- * without rules. */
+/* Sets *store for that memory and host, without a queue. */
 void rlr_store_init(rlr_store_t *store, const rlr_store_config_t *config,
-                    const rlr_shared_t *shared, const char *name);
+                    const rlr_shared_t *shared, const rlr_store_host_t *host);
 
 /* Lets processes of configurations with another address, M or S call the store
  * no more. */

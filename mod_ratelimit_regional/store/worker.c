@@ -90,7 +90,8 @@ static void log_start(const worker_t *worker,
                                  "ago: nothing is admitted under a rule until "
                                  "its interval has passed since then, under "
                                  "the longest, of %u s, for %lu s more",
-                 (unsigned long)(started_ms / 1000), worker->store->longest_sec,
+                 (unsigned long)(started_ms / 1000),
+                 worker->store->host.longest_sec,
                  (unsigned long)(left_ms / 1000 + 1));
 }
 
