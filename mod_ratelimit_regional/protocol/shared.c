@@ -81,7 +81,7 @@ bool rlr_shared_attach(rlr_shared_t *shared, void *memory, size_t size)
     }
     set_parts(shared, memory, header->sets);
     shared->generation = atomic_fetch_add(&shared->memory->generation, 1) + 1;
-    atomic_store(&shared->memory->warned_ms[RLR_SHARED_RULES], 0);
+    atomic_store(&shared->memory->last_ms[RLR_SHARED_RULES], 0);
     shared->table = atomic_load(&shared->memory->tables);
     shared->store = atomic_load(&shared->memory->store);
     return true;
@@ -113,18 +113,18 @@ const unsigned char *rlr_shared_id(const rlr_shared_t *shared)
     return shared->memory->id;
 }
 
-bool rlr_shared_warns(const rlr_shared_t *shared, rlr_shared_warning_t warning,
-                      uint64_t now_ms)
+bool rlr_shared_is_due(const rlr_shared_t *shared, rlr_shared_event_t event,
+                       uint64_t now_ms)
 {
-    _Atomic uint64_t *at = &shared->memory->warned_ms[warning];
-    uint64_t warned_ms = atomic_load(at);
+    _Atomic uint64_t *at = &shared->memory->last_ms[event];
+    uint64_t last_ms = atomic_load(at);
 
-    if (warning == RLR_SHARED_RULES
+    if (event == RLR_SHARED_RULES
         && atomic_load(&shared->memory->generation) != shared->generation) {
         return false;
     }
-    return (warned_ms == 0 || now_ms >= warned_ms + 60000)
-        && atomic_compare_exchange_strong(at, &warned_ms, now_ms);
+    return (last_ms == 0 || now_ms >= last_ms + 60000)
+        && atomic_compare_exchange_strong(at, &last_ms, now_ms);
 }
 
 bool rlr_shared_is_new_start(const rlr_shared_t *shared, uint64_t at_ms)

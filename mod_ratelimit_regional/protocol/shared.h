@@ -64,20 +64,21 @@ bool rlr_shared_has_store(const rlr_shared_t *shared);
 
 const unsigned char *rlr_shared_id(const rlr_shared_t *shared);
 
-typedef enum rlr_shared_warning_t {
+/* Warnings of that subject, and sending the rules to the store. */
+typedef enum rlr_shared_event_t {
     RLR_SHARED_AWAY,
     RLR_SHARED_REFUSED,
     RLR_SHARED_ABSENT,
     RLR_SHARED_LATE,
     RLR_SHARED_RULES,
     RLR_SHARED_CLOCK,
-    RLR_SHARED_WARNINGS
-} rlr_shared_warning_t;
+    RLR_SHARED_EVENTS
+} rlr_shared_event_t;
 
-/* Whether a warning is due: once a minute. To send the rules is due as often,
- * for the last configuration, and at once for a new one. */
-bool rlr_shared_warns(const rlr_shared_t *shared, rlr_shared_warning_t warning,
-                      uint64_t now_ms);
+/* Whether it is due: once a minute, in all processes together. The rules are
+ * due in those of the last configuration only, and at once for a new one. */
+bool rlr_shared_is_due(const rlr_shared_t *shared, rlr_shared_event_t event,
+                       uint64_t now_ms);
 
 /* Whether the start of the group at that time has not been logged. */
 bool rlr_shared_is_new_start(const rlr_shared_t *shared, uint64_t at_ms);

@@ -57,7 +57,7 @@ struct rlr_shared_memory_t {
     _Atomic uint32_t generation;
     _Atomic uint32_t tables; /* that have taken the place of another one */
     _Atomic uint64_t store;  /* of the last configuration that has one */
-    _Atomic uint64_t warned_ms[RLR_SHARED_WARNINGS];
+    _Atomic uint64_t last_ms[RLR_SHARED_EVENTS];
     _Atomic uint64_t started_ms; /* the last start that was logged */
     rlr_stats_t stats;
     rlr_wait_slot_t wait_slots[RLR_WAIT_SLOTS_MAX];

@@ -35,12 +35,14 @@ typedef struct rlr_exchange_t {
     apr_pool_t *pool;    /* of calls under way */
     uint64_t attempt_ms; /* when it may connect again */
     rlr_away_t away;
-    uint64_t tag;      /* of the last mark */
-    bool is_answered;  /* a server has taken a call of this exchange */
-    bool is_refused;   /* the first error: the store has no number for it */
-    bool is_clock_set; /* a reply of this exchange says so */
-    uint32_t slow;     /* partitions, a bit each, whose last reply was late */
-    uint32_t held;     /* those that no call may be sent to now */
+    uint64_t tag;        /* of the last mark */
+    const char *error;   /* the first one of this exchange, or NULL */
+    apr_pool_t *scratch; /* of this exchange; the caller's */
+    bool is_answered;    /* a server has taken a call of this exchange */
+    bool is_refused;     /* the first error: the store has no number for it */
+    bool is_clock_set;   /* a reply of this exchange says so */
+    uint32_t slow;       /* partitions, a bit each, whose last reply was late */
+    uint32_t held;       /* those that no call may be sent to now */
     rlr_flight_t flights[RLR_SHARED_PARTITIONS];
 } rlr_exchange_t;
 

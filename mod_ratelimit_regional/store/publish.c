@@ -44,7 +44,7 @@ void rlr_publish_send(rlr_connection_t *connection, const rlr_store_t *store,
     now = rlr_clock_now();
     call.number = get_number(&store->shared, now.ceil_ms);
     if (call.number != RLR_MESSAGE_NO_NUMBER
-        && rlr_shared_warns(&store->shared, RLR_SHARED_RULES, now.floor_ms)) {
+        && rlr_shared_is_due(&store->shared, RLR_SHARED_RULES, now.floor_ms)) {
         send_call(connection, &call, &reply, scratch);
     }
 }

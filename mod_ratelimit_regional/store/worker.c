@@ -52,10 +52,10 @@ static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
 
 static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
 {
-    if (!rlr_shared_warns(worker->exchange.shared,
-                          worker->exchange.is_refused ? RLR_SHARED_REFUSED
-                                                      : RLR_SHARED_AWAY,
-                          now_ms)) {
+    if (!rlr_shared_is_due(worker->exchange.shared,
+                           worker->exchange.is_refused ? RLR_SHARED_REFUSED
+                                                       : RLR_SHARED_AWAY,
+                           now_ms)) {
         return;
     }
     if (worker->exchange.is_refused) {
@@ -126,7 +126,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
     rlr_shared_sum_up(&summary, shared, false, now_ms);
     log_start(worker, &summary, now_ms);
     if ((absent->missing > 0 || absent->reserved > 0)
-        && rlr_shared_warns(shared, RLR_SHARED_ABSENT, now_ms)) {
+        && rlr_shared_is_due(shared, RLR_SHARED_ABSENT, now_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0122) "%u of %u hosts are not connected to "
                                      "the store%s%s%s; it reserves the shares "
@@ -139,7 +139,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
                      (unsigned long)(absent->reserved_ms / 1000));
     }
     if (late > atomic_load(&stats->logged)
-        && rlr_shared_warns(shared, RLR_SHARED_LATE, now_ms)) {
+        && rlr_shared_is_due(shared, RLR_SHARED_LATE, now_ms)) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, worker->server,
             RLR_LOGNO(0123) "%lu requests were %s, which did not reply within "
@@ -176,8 +176,8 @@ static void log_result(worker_t *worker, const char *error)
         worker->is_away = false;
     }
     if (worker->exchange.is_clock_set
-        && rlr_shared_warns(worker->exchange.shared, RLR_SHARED_CLOCK,
-                            now.floor_ms)) {
+        && rlr_shared_is_due(worker->exchange.shared, RLR_SHARED_CLOCK,
+                             now.floor_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0126) "the clock of the store was set, or that "
                                      "of this host was stopped: nothing is "

@@ -7,6 +7,7 @@
 /* OBJECTS: ../mod_ratelimit_regional/store/away.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/flight.c */
+/* OBJECTS: ../mod_ratelimit_regional/store/reply.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/node.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/route.c */

@@ -4,6 +4,7 @@
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/exchange.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/flight.c */
+/* OBJECTS: ../mod_ratelimit_regional/store/reply.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/away.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
 /* Exchanges of a host with a store that is simulated in the same process. */

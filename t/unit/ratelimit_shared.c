@@ -172,10 +172,10 @@ static void a_warning_is_due_once_a_minute(void **state)
     case_t test;
 
     begin(&test, 16);
-    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 1000));
-    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 60999));
-    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_AWAY, 61000));
-    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_LATE, 61001));
+    assert_true(rlr_shared_is_due(&test.shared, RLR_SHARED_AWAY, 1000));
+    assert_false(rlr_shared_is_due(&test.shared, RLR_SHARED_AWAY, 60999));
+    assert_true(rlr_shared_is_due(&test.shared, RLR_SHARED_AWAY, 61000));
+    assert_true(rlr_shared_is_due(&test.shared, RLR_SHARED_LATE, 61001));
     end(&test);
 }
 
@@ -185,12 +185,12 @@ static void the_last_configuration_sends_its_rules_at_once(void **state)
     case_t test;
 
     begin(&test, 16);
-    assert_true(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1000));
-    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1001));
+    assert_true(rlr_shared_is_due(&test.shared, RLR_SHARED_RULES, 1000));
+    assert_false(rlr_shared_is_due(&test.shared, RLR_SHARED_RULES, 1001));
     assert_true(rlr_shared_attach(&next, test.memory, test.size));
-    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 1002));
-    assert_true(rlr_shared_warns(&next, RLR_SHARED_RULES, 1002));
-    assert_false(rlr_shared_warns(&test.shared, RLR_SHARED_RULES, 90000));
+    assert_false(rlr_shared_is_due(&test.shared, RLR_SHARED_RULES, 1002));
+    assert_true(rlr_shared_is_due(&next, RLR_SHARED_RULES, 1002));
+    assert_false(rlr_shared_is_due(&test.shared, RLR_SHARED_RULES, 90000));
     end(&test);
 }
 

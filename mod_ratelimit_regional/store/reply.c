@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes the replies of the store, and sends the marks of a report. */
+#include "reply.h"
+
+#include <apr_strings.h>
+
+#include "../protocol/lease_table.h"
+
+/* After a call that the store has ignored, or answered too late. */
+#define PAUSE_MS(members) (members)
+#define MARKS_MAX         512U
+/* For the marks of one call. */
+#define REPORT_MS 10000U
+/* Until a reply that is not waited for is noticed. */
+#define NOTICE_MS 2U
+
+/* ---- Reports ---- */
+
+static void set_alone(const rlr_exchange_t *exchange, uint32_t partition,
+                      uint64_t until_ms)
+{
+    rlr_partition_state_t *state = rlr_shared_lock(exchange->shared, partition,
+                                                   rlr_flight_time().floor_ms);
+
+    if (state != NULL) {
+        state->alone_until_ms = until_ms;
+        rlr_shared_unlock(exchange->shared, partition);
+    }
+}
+
+/* The partitions whose reports follow, and this one, are kept: if this process
+ * dies another one begins. */
+static void keep_reports(const rlr_exchange_t *exchange, uint32_t first)
+{
+    for (uint32_t i = first; i < RLR_SHARED_PARTITIONS; i++) {
+        const rlr_flight_t *next = &exchange->flights[i];
+
+        if (next->is_sent && next->call.kind == RLR_MESSAGE_REPORT) {
+            set_alone(exchange, i,
+                      rlr_flight_time().floor_ms + RLR_FLIGHT_ALONE_MS);
+        }
+    }
+}
+
+/* Sends all marks of the partition in calls of their own. */
+static const char *send_marks(rlr_exchange_t *exchange, rlr_flight_t *flight,
+                              rlr_message_reply_t *reply)
+{
+    rlr_message_mark_t *marks = apr_palloc(exchange->scratch,
+                                           MARKS_MAX * sizeof(*marks));
+    uint64_t latest_ms = flight->call.latest_ms + REPORT_MS;
+    uint32_t cursor = 0;
+    const char *error = NULL;
+
+    flight->call.marks = marks;
+    do {
+        apr_pool_clear(flight->pool);
+        keep_reports(exchange, flight->partition);
+        /* However late, it only adds marks; those of other partitions and hosts
+         * may take the store for longer than one call may. */
+        flight->call.latest_ms = latest_ms + rlr_flight_time().floor_ms
+            - flight->sent_ms;
+        flight->call.mark_count = rlr_lease_table_report(
+            marks, MARKS_MAX, &cursor, exchange->shared, flight->partition,
+            flight->sent_ms);
+        rlr_connection_add(exchange->connection, &flight->call,
+                           flight->partition, flight->pool);
+        rlr_connection_flush(exchange->connection);
+        error = rlr_connection_receive(exchange->connection, flight->partition,
+                                       reply, 0);
+    } while (error == NULL && reply->status == RLR_MESSAGE_OK
+             && flight->call.mark_count > 0);
+    return error;
+}
+
+/* ---- Replies ---- */
+
+static void take_grant(rlr_exchange_t *exchange, const rlr_flight_t *flight,
+                       uint32_t i, const rlr_message_grant_t *grant,
+                       uint64_t now_ms)
+{
+    rlr_pending_request_t *pending = flight->pending_requests[i];
+    const rlr_message_item_t *item = &flight->items[i];
+    rlr_lease_t *lease = rlr_lease_table_lock(exchange->shared, pending->key,
+                                              pending->limit, now_ms);
+    rlr_lease_t none;
+    uint32_t admitted;
+
+    if (lease != NULL) {
+        admitted = rlr_lease_grant(lease, item, grant, flight->sent_ms, now_ms);
+        rlr_lease_table_unlock(exchange->shared, lease);
+    }
+    else {
+        rlr_lease_init(&none, pending->key, pending->limit);
+        admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
+        rlr_shared_lose(exchange->shared, flight->partition,
+                        rlr_lease_live_until(&none, now_ms));
+    }
+    rlr_queue_finish(exchange->queue, pending, true, admitted);
+}
+
+/* Until when no call of the partition is sent, after this one. */
+static void set_pause_locked(const rlr_exchange_t *exchange,
+                             rlr_partition_state_t *state,
+                             const rlr_flight_t *flight, bool is_accepted,
+                             uint64_t now_ms)
+{
+    if (!state->member.is_confirmed || flight->call.item_count == 0) {
+        state->alone_until_ms = 0;
+    }
+    if (!is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT
+        && !state->member.is_confirmed) {
+        state->alone_until_ms = now_ms + PAUSE_MS(exchange->member.members);
+    }
+}
+
+/* Takes the reply; true if it was accepted or needs no acceptance. */
+static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
+                   const rlr_message_reply_t *reply)
+{
+    uint64_t now_ms = rlr_flight_time().ceil_ms;
+    rlr_partition_state_t *state = rlr_shared_lock(exchange->shared,
+                                                   flight->partition, now_ms);
+    bool is_accepted;
+
+    if (state == NULL) {
+        return false;
+    }
+    state->status = reply->status;
+    if (flight->call.kind == RLR_MESSAGE_RESET) {
+        is_accepted = reply->status == RLR_MESSAGE_OK;
+    }
+    else {
+        is_accepted = rlr_member_answer(&state->member, &flight->call, reply,
+                                        flight->generation, flight->sent_ms,
+                                        now_ms);
+        exchange->is_clock_set |= state->member.is_clock_set;
+        if (is_accepted) {
+            state->absent = reply->absent;
+        }
+        if (flight->call.kind == RLR_MESSAGE_REPORT
+            && reply->status == RLR_MESSAGE_OK) {
+            rlr_member_reported(&state->member, flight->generation);
+        }
+        set_pause_locked(exchange, state, flight, is_accepted, now_ms);
+    }
+    /* With the lock: a report that follows has these marks. */
+    for (uint32_t i = 0; i < flight->call.item_count; i++) {
+        if (is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT) {
+            take_grant(exchange, flight, i, &reply->grants[i], now_ms);
+        }
+        else {
+            rlr_queue_finish(exchange->queue, flight->pending_requests[i],
+                             is_accepted, 0);
+        }
+    }
+    rlr_shared_unlock(exchange->shared, flight->partition);
+    return true;
+}
+
+/* A report is not waited for: another one only adds the marks again. */
+void rlr_reply_abandon(rlr_exchange_t *exchange, const rlr_flight_t *flight)
+{
+    if (flight->call.kind == RLR_MESSAGE_REPORT) {
+        set_alone(exchange, flight->partition, 0);
+    }
+    for (uint32_t i = 0; i < flight->call.item_count; i++) {
+        rlr_queue_finish(exchange->queue, flight->pending_requests[i], false,
+                         0);
+    }
+}
+
+void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
+{
+    uint32_t bit = 1U << flight->partition;
+    uint32_t items = flight->call.kind == RLR_MESSAGE_HEARTBEAT
+        ? flight->call.item_count
+        : 0;
+    rlr_message_reply_t reply = {
+        .grants = apr_pcalloc(exchange->scratch,
+                              (items + 1) * sizeof(*reply.grants))};
+    const char *error = flight->call.kind == RLR_MESSAGE_REPORT
+        ? send_marks(exchange, flight, &reply)
+        : rlr_connection_receive(exchange->connection, flight->partition,
+                                 &reply, items);
+    uint64_t took_ms = rlr_flight_time().floor_ms - flight->sent_ms;
+
+    flight->is_sent = false;
+    if (took_ms > exchange->timeout_ms + NOTICE_MS) {
+        exchange->slow |= bit;
+        if (error == NULL && rlr_connection_has_nodes(exchange->connection)) {
+            rlr_stats_trip(rlr_shared_stats(exchange->shared), took_ms * 1000);
+        }
+    }
+    else {
+        exchange->slow &= ~bit;
+    }
+    /* Kept: the next call overwrites it. */
+    if (error != NULL && exchange->error == NULL) {
+        exchange->error = apr_pstrdup(exchange->scratch, error);
+    }
+    if (error != NULL || !answer(exchange, flight, &reply)) {
+        if (error != NULL) {
+            rlr_away_set(&exchange->away, flight->partition, true);
+        }
+        rlr_reply_abandon(exchange, flight);
+        return;
+    }
+    error = rlr_away_refusal(&reply);
+    rlr_away_set(&exchange->away, flight->partition, error != NULL);
+    exchange->is_answered |= error == NULL;
+    if (exchange->error == NULL) {
+        exchange->error = error;
+        exchange->is_refused = error != NULL;
+    }
+}
