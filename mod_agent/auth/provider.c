@@ -82,6 +82,16 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
     return APR_SUCCESS;
 }
 
+/* mod_ssl has set the user by then (SSLUserName), if there is a certificate:
+ * httpd would take the request for authenticated, and not ask for a key. */
+static int forget_user(request_rec *r)
+{
+    if (agent_provider_is_chosen(r)) {
+        r->user = NULL;
+    }
+    return DECLINED;
+}
+
 static int check_key(request_rec *r)
 {
     const agent_child_t *child = agent_child_state_get();
@@ -118,6 +128,8 @@ static void skip_body(request_rec *r)
 
 void agent_provider_register(void)
 {
+    ap_hook_check_access(forget_user, NULL, NULL, APR_HOOK_LAST,
+                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(check_key, NULL, NULL, APR_HOOK_MIDDLE,
                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_note_auth_failure(note_failure, NULL, NULL, APR_HOOK_MIDDLE);

@@ -9,6 +9,7 @@ use AgentTest::Conf qw(demo_graph key_location location);
 use AgentTest::Env qw(write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
+use AgentTest::Tls;
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use Test::More;
@@ -35,6 +36,7 @@ my $EXCLUSION = "Require not agent-account $banned";
 sub files { my ($path, $lines, @requires) = @_; return location($path, 'SetHandler None', @{$lines}, '<RequireAll>', @requires, '</RequireAll>') }
 sub none { return ('<RequireNone>', "Require $_[0]", '</RequireNone>') }
 
+my $tls = AgentTest::Tls->new;
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(), key_location('AuthMerging And', 'Require all granted'),
     (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } qw(alias authn_anon authn_file auth_basic authz_user)),
     "<AuthzProviderAlias agent-account shared $banned>\n</AuthzProviderAlias>\n",
@@ -45,6 +47,9 @@ my $server = AgentTest::Server->new(database => $postgres->conninfo, config => j
     files('/anonymous', \@ANONYMOUS, 'Require valid-user', $EXCLUSION),
     files('/alone/line', \@BASIC, 'Require all granted', $EXCLUSION),
     files('/alone/mixed', \@MIXED, 'Require local', $EXCLUSION),
+    files('/key/line', ['AuthType AgentKey'], 'Require valid-user', $EXCLUSION),
+    location('/key/user', 'SetHandler None', 'AuthType AgentKey', 'Require valid-user'),
+    (map { "$_\n" } $tls->lines($tls->create_client('dora'), 'SSLUserName SSL_CLIENT_S_DN_CN')),
     location('/shared', 'SetHandler None', @BASIC, 'Require shared'),
     qq(Alias "/open" "$dir/open"\n), location('/open', 'SetHandler None', @BASIC), qq(<Directory "$dir/open">\nAllowOverride AuthConfig\n</Directory>\n));
 $server->start;
@@ -73,6 +78,17 @@ subtest 'Require not agent-account beside a line that demands a user admits the 
 subtest 'Require not agent-account where nothing demands a user, and no key is read, denies everybody' => sub {
     is status('/alone/line', $_), 403, "/alone/line: $_" for sort keys %SENT;
     is status('/alone/mixed', $_), 403, "/alone/mixed: $_" for qw(none carol);
+};
+
+subtest 'AuthType AgentKey asks for a key where a client certificate has set the user' => sub {
+    my $certified = AgentTest::Client->new(url => $tls->url, tls => $tls->client);
+    for my $who ('none', 'a kept key', 'a banned key') {
+        for my $path (qw(/key/line /key/user)) {
+            is $certified->get("$path/x", undef, $SENT{$who})->{status}, status($path, $who), "$path: $who: the same as without a certificate";
+        }
+    }
+    is_deeply [ map { status($_->[0], $_->[1]) } [ '/key/line', 'none' ], [ '/key/line', 'a kept key' ], [ '/key/line', 'a banned key' ], [ '/key/user', 'none' ] ],
+        [ 401, 404, 401, 401 ], 'the key decides';
 };
 
 subtest 'an <AuthzProviderAlias> that a .htaccess names with not: it goes on to admit nobody elsewhere, and excludes nobody there' => sub {
