@@ -125,11 +125,15 @@ static void set_variable(request_rec *r, const char *region)
     }
 }
 
-/* Path and query as they were sent: httpd decodes those of r->parsed_uri. */
+/* Path and query as the client has sent them: httpd decodes those of
+ * r->parsed_uri, and an internal redirect has its own. */
 static const char *find_path(const request_rec *r)
 {
     apr_uri_t uri;
 
+    while (r->prev != NULL) {
+        r = r->prev;
+    }
     return apr_uri_parse(r->pool, r->unparsed_uri, &uri) == APR_SUCCESS
             && uri.path != NULL && *uri.path == '/'
         ? apr_uri_unparse(r->pool, &uri, APR_URI_UNP_OMITSITEPART)
@@ -238,7 +242,7 @@ static bool is_open(request_rec *r)
 /* The empty response keeps an ErrorDocument from being sent: with ProxyPass its
  * request would have the key. Where r is the request of such a document, httpd
  * answers the first request that had an error, here with the status of the
- * refusal, and without a Location of that error. */
+ * refusal, and without the headers of that error. */
 static int refuse(request_rec *r, const agent_error_t *err)
 {
     int status = agent_problem_refuse(r, NULL, err);
@@ -250,6 +254,7 @@ static int refuse(request_rec *r, const agent_error_t *err)
         prev->status = status;
         prev->status_line = NULL;
         apr_table_unset(prev->headers_out, "Location");
+        apr_table_unset(prev->err_headers_out, "WWW-Authenticate");
         ap_custom_response(prev, status, "");
     }
     return status;

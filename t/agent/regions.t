@@ -282,7 +282,8 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
         my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
             '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
             '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
-            (map { "LoadModule ${_}_module \"\${MODULES}/mod_$_.so\"" } qw(alias rewrite dir proxy proxy_http)),
+            (map { "LoadModule ${_}_module \"\${MODULES}/mod_$_.so\"" } qw(alias rewrite dir proxy proxy_http auth_basic authn_file authz_user)),
+            '<Location "/users">', 'AgentPrefix /users', 'SetHandler agent-platform', 'AuthType Basic', 'AuthName "users"', 'AuthUserFile none', 'Require valid-user', 'ErrorDocument 401 /document', '</Location>',
             '<Location "/routes">', 'AgentPrefix /routes', 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteCond %{QUERY_STRING} forbid', 'RewriteRule info$ - [F]',
             'RewriteCond %{QUERY_STRING} fail', 'RewriteRule info$ - [R=500]', 'RewriteRule info$ /nothing', 'RewriteRule ok$ http://127.0.0.1:${PORT}/ok [P]', '</Location>',
             (map { my ($path, $document) = @{$_}; ("<Location \"/$path\">", "AgentPrefix /$path", 'SetHandler agent-platform', 'RewriteEngine On', 'RewriteRule info$ - [F]', "ErrorDocument 403 $document", '</Location>') }
@@ -308,9 +309,11 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path, the Location of $status";
         }
         is $to->get($_)->{status}, m{info} ? 404 : 200, "wrong region: $_ without a key is rewritten" for qw(/routes/info /routes/ok);
-        for my $path (qw(/routes/info?forbid /routes/info?fail /own/info /healthy/info)) {
+        for my $path (qw(/routes/info?forbid /routes/info?fail /own/info /healthy/info /users/info)) {
             my $refused = $to->get($path, undef, with($foreign));
             is outcome($refused), "$status wrong_region", "wrong region: $status for $path, a route without data that a RewriteRule refuses, and whose ErrorDocument is another request";
+            is $refused->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path: the Location of $status is that of the request, not of the document";
+            is $refused->{headers}{'www-authenticate'}, undef, "wrong region: $path asks for no password";
             is $refused->{json}{home_region}, 'us', 'wrong region: such an answer has the body of the refusal, and no other';
             unlike $refused->{body}, qr/"ok"/, 'wrong region: the document of such an error is not read, neither from another server nor from a route without data';
         }
