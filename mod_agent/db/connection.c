@@ -39,6 +39,16 @@ const char *agent_db_sqlstate(const agent_db_t *db)
     return db->sqlstate;
 }
 
+bool agent_db_is_panic(const agent_db_t *db)
+{
+    return strcmp(db->severity, "PANIC") == 0;
+}
+
+bool agent_db_is_over(const agent_db_t *db)
+{
+    return agent_db_is_panic(db) || strcmp(db->severity, "FATAL") == 0;
+}
+
 int agent_db_socket(const agent_db_t *db)
 {
     return db->conn != NULL ? PQsocket(db->conn) : -1;
@@ -64,7 +74,7 @@ const char *agent_db_message(const char *message, apr_pool_t *pool)
 apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,
                                apr_pool_t *pool)
 {
-    db->sqlstate[0] = '\0';
+    db->sqlstate[0] = db->severity[0] = '\0';
     db->is_plan_stale = false;
     db->broken = true;
     return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,

@@ -32,6 +32,8 @@ struct agent_db_t {
     /* The result so far, until the last one was received. */
     PGresult *partial;
     char sqlstate[6];
+    /* Of the last error: ERROR, FATAL or PANIC. */
+    char severity[6];
     /* The server closes the connection since another process of it crashed. */
     bool is_crash_reported;
     /* The last error: the prepared statement would return other types than when

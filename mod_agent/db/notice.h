@@ -11,4 +11,10 @@
  * Reads the notice of an idle connection. */
 bool agent_db_notice_is_crash(agent_db_t *db);
 
+/* Whether the last statement of agent_db_send() failed with a PANIC, at which
+ * the server restarts; with that or FATAL, after which it closes the
+ * connection. */
+bool agent_db_is_panic(const agent_db_t *db);
+bool agent_db_is_over(const agent_db_t *db);
+
 #endif

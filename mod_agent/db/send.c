@@ -68,11 +68,15 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
 {
     const char *state = PQresultErrorField(rows, PG_DIAG_SQLSTATE);
     const char *message = PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
+    const char *severity = PQresultErrorField(rows,
+                                              PG_DIAG_SEVERITY_NONLOCALIZED);
 
     if (state == NULL) {
         return agent_db_set_lost(db, err, pool);
     }
     apr_cpystrn(db->sqlstate, state, sizeof(db->sqlstate));
+    apr_cpystrn(db->severity, severity != NULL ? severity : "",
+                sizeof(db->severity));
     db->is_plan_stale = is_plan_stale(rows);
     return agent_error_set(
         err, agent_error_from_sqlstate(state), NULL,
@@ -83,7 +87,7 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
 apr_status_t agent_db_mark_sent(agent_db_t *db, int sent, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    db->sqlstate[0] = '\0';
+    db->sqlstate[0] = db->severity[0] = '\0';
     db->is_plan_stale = false;
     db->flushing = true;
     return sent ? APR_SUCCESS : agent_db_set_lost(db, err, pool);

@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Cost;
 use AgentTest::Database;
+use AgentTest::Wait;
 use Test::More;
 use TestLarge;
 use TestSupervisor;
@@ -115,6 +116,29 @@ subtest 'a run whose start line the database refuses to compose ends in error, w
     like run_field($refused, "error->>'message'"), qr/refused .* \(AGT0313\)/, 'its message says where the cause is';
     like $sv->log_text, qr/AGT0371: the start of run $refused could not be composed: the database refused it/, 'the log says why the start line could not be composed';
     mend_start();
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run whose start line is cancelled often while it is composed does not end' => sub {
+    sql('create table public.slow as select 1; grant select on public.slow to public');
+    my $run = create_run({ do => 'noop' }, pad => 1_500_000);
+    break_start($run, 'perform pg_sleep(3600) where exists (select from public.slow)');
+    my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    my %cancelled;
+    wait_for('the end of the run', sub {
+        my @found = sql(q{select pid, query_start from pg_stat_activity where wait_event = 'PgSleep' and query like '%agent.compose_starts(%'});
+        for my $found (grep { !$cancelled{$_}++ } @found) {
+            my ($pid) = split /\t/, $found;
+            sql("select pg_cancel_backend($pid)");
+        }
+        sql('delete from public.slow') if keys %cancelled > 4;
+        return status_of($run) ne 'pending';
+    }, 180);
+    is status_of($run), 'success', 'its status is success';
+    is attempts_of($run), 1, 'it ends at its first attempt';
+    mend_start();
+    sql('drop table public.slow');
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -111,16 +111,19 @@ PGconn *PQconnectStartParams(const char *const *keywords,
     return NULL;
 }
 
-static ConnStatusType connection_status = CONNECTION_OK;
 static const char *error_state;
+static const char *severity;
 
 ConnStatusType PQstatus(const PGconn *conn)
 {
-    return connection_status;
+    return CONNECTION_OK;
 }
 
 char *PQresultErrorField(const PGresult *result, int field)
 {
+    if (field == PG_DIAG_SEVERITY_NONLOCALIZED) {
+        return (char *)severity;
+    }
     return field == PG_DIAG_SQLSTATE ? (char *)error_state : NULL;
 }
 
@@ -178,18 +181,21 @@ static void receive_pipeline(fixture_t *f, bool can_exit)
     assert_int_equal(f->losses, 0);
 }
 
-/* An operation fails with that SQLSTATE, and the connection ends. */
-static void fail_and_end(fixture_t *f, const char *sqlstate)
+/* An operation fails with that error: at NOW before its limit, at LATER at it.
+ */
+static void fail_with(fixture_t *f, const char *how, const char *sqlstate)
 {
     f->db = (agent_db_t){.conn = (PGconn *)&fake_connection};
     f->db.partial = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
     f->database.operation = &operation;
     f->database.part = f;
+    f->database.state = AGENT_DATABASE_BUSY;
+    f->database.sent_at = NOW;
+    f->database.limit = LATER - NOW;
     error_state = sqlstate;
-    connection_status = CONNECTION_BAD;
+    severity = how;
+    can_exit_pipeline = 1;
     f->database.watch.handler(f->database.watch.part, NULL);
-    connection_status = CONNECTION_OK;
-    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
 }
 
 /* A connection that waits for a result, and that libpq has closed at an error
@@ -295,29 +301,62 @@ static void a_connection_without_a_statement_does_not_end_the_pauses(
     assert_true(f->database.connect_at > NOW);
 }
 
-/* A PANIC, which crashes the server, and full disks have an SQLSTATE too. */
-static void a_statement_that_ends_its_connection_has_lost_it(void **state)
+/* Each also ends the connection, as libpq may know only later. */
+static void a_fatal_error_is_the_failure_of_its_sqlstate(void **state)
 {
-    static const char *const states[] = {"XX000", "53100", "53200", "58030"};
+    static const struct {
+        const char *sqlstate;
+        agent_failure_t failure;
+    } errors[] = {
+        {"57P01", AGENT_FAILURE_RETRY},    {"XX000", AGENT_FAILURE_OTHER},
+        {"08P01", AGENT_FAILURE_OTHER},    {"53100", AGENT_FAILURE_SHORTAGE},
+        {"58030", AGENT_FAILURE_SHORTAGE}, {"25P04", AGENT_FAILURE_CANCEL},
+    };
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         fixture_t *f = make_fixture(*state);
 
-        fail_and_end(f, states[i]);
+        fail_with(f, "FATAL", errors[i].sqlstate);
+        assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
         assert_int_equal(f->losses, 1);
-        assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
+        assert_int_equal(f->last_failure, errors[i].failure);
     }
 }
 
-/* It was not executed, as the server says. */
-static void a_statement_whose_connection_was_terminated_is_sent_again(
-    void **state)
+/* The server restarts: to whom the crash counts is known by its notices. */
+static void a_panic_loses_the_connection(void **state)
 {
     fixture_t *f = make_fixture(*state);
 
-    fail_and_end(f, "57P01");
-    assert_int_equal(f->losses, 1);
-    assert_int_equal(f->last_failure, AGENT_FAILURE_RETRY);
+    fail_with(f, "PANIC", "XX000");
+    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
+    assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
+}
+
+/* A disk without room for the WAL. */
+static void a_panic_without_resources_is_a_shortage(void **state)
+{
+    static const char *const states[] = {"53100", "53200", "58030"};
+
+    for (int i = 0; i < 3; i++) {
+        fixture_t *f = make_fixture(*state);
+
+        fail_with(f, "PANIC", states[i]);
+        assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
+        assert_int_equal(f->last_failure, AGENT_FAILURE_SHORTAGE);
+    }
+}
+
+static void a_statement_that_ends_before_its_limit_was_cancelled(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    fail_with(f, "ERROR", "57014");
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+    assert_int_equal(f->last_failure, AGENT_FAILURE_CANCEL);
+    f->context.now = LATER;
+    fail_with(f, "ERROR", "57014");
+    assert_int_equal(f->last_failure, AGENT_FAILURE_TIMEOUT);
 }
 
 static void a_connection_takes_any_number_of_operations(void **state)
@@ -415,8 +454,10 @@ int main(void)
             connections_lost_in_a_row_are_made_again_after_longer_pauses),
         CHECK_TEST(a_connection_that_outlives_a_statement_ends_the_pauses),
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
-        CHECK_TEST(a_statement_that_ends_its_connection_has_lost_it),
-        CHECK_TEST(a_statement_whose_connection_was_terminated_is_sent_again),
+        CHECK_TEST(a_fatal_error_is_the_failure_of_its_sqlstate),
+        CHECK_TEST(a_panic_loses_the_connection),
+        CHECK_TEST(a_panic_without_resources_is_a_shortage),
+        CHECK_TEST(a_statement_that_ends_before_its_limit_was_cancelled),
         CHECK_TEST(a_connection_takes_any_number_of_operations),
         CHECK_TEST(a_connection_stays_open_without_a_statement),
         CHECK_TEST(

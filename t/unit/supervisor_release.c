@@ -119,6 +119,24 @@ static void a_release_that_fails_is_repeated_once(void **state)
     assert_false(is_released(f));
 }
 
+/* An operator, or a tool that ends long statements, did it. */
+static void a_release_that_is_cancelled_is_not_counted(void **state)
+{
+    fixture_t *f = make_lease_fixture(*state);
+    agent_release_t *release;
+
+    claim_run(f);
+    claim_run(f);
+    release = APR_RING_FIRST(&f->runs.releases.waiting);
+    for (int i = 0; i < 9; i++) {
+        send_release(f);
+        (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_CANCEL);
+        assert_int_equal(release->failures, 0);
+        assert_true(release->retry_at > NOW);
+        release->retry_at = NOW;
+    }
+}
+
 /* Its result would be taken for one about the output of the new lease. */
 static void a_run_that_is_claimed_while_its_output_is_in_flight_is_released(
     void **state)
@@ -149,6 +167,7 @@ int main(void)
         CHECK_TEST(
             a_run_that_is_claimed_while_its_release_is_in_flight_is_released),
         CHECK_TEST(a_release_that_fails_is_repeated_once),
+        CHECK_TEST(a_release_that_is_cancelled_is_not_counted),
         CHECK_TEST(
             a_run_that_is_claimed_while_its_output_is_in_flight_is_released),
     };

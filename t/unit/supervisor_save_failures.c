@@ -39,13 +39,6 @@ static void fail_first(queue_t *q, agent_failure_t failure)
                   : 0);
 }
 
-/* It is cancelled before its limit has passed. */
-static void cancel_first(queue_t *q)
-{
-    send_first(q);
-    fail_sent(q, AGENT_FAILURE_TIMEOUT, AGENT_BATCH_SIZE_TIMEOUT * 9 / 10);
-}
-
 static void ignore_report(void *baton, agent_log_level_t level, const char *id,
                           apr_status_t rv, const char *text)
 {
@@ -187,13 +180,13 @@ static void a_cancel_before_the_limit_of_the_statement_is_no_time_out(
 
     add_long(q, 0);
     for (int i = 0; i < 3; i++) {
-        cancel_first(q);
+        fail_first(q, AGENT_FAILURE_CANCEL);
         assert_false(agent_save_needs_long_limit(lease));
     }
     fail_first(q, AGENT_FAILURE_TIMEOUT);
     assert_true(agent_save_needs_long_limit(lease));
     for (int i = 0; i < 3; i++) {
-        cancel_first(q);
+        fail_first(q, AGENT_FAILURE_CANCEL);
         assert_int_equal(first_of(q)->failures, 0);
     }
     fail_first(q, AGENT_FAILURE_TIMEOUT);
@@ -211,7 +204,7 @@ static void a_shared_batch_that_is_cancelled_is_split(void **state)
     add_short(q, 1);
     agent_batch_send_begin(q->batches, first_of(q));
     q->fixture->runs->context->now += apr_time_from_sec(2);
-    (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_TIMEOUT);
+    (agent_batch_operation.fail)(&q->save, AGENT_FAILURE_CANCEL);
     q->fixture->runs->context->now = NOW;
     assert_int_equal(count_dedicated(q->batches), 2);
     assert_int_equal(first_of(q)->failures, 0);
@@ -225,7 +218,7 @@ static void several_lines_that_are_cancelled_are_halved(void **state)
     for (int i = 0; i < 8; i++) {
         add_long(q, 0);
     }
-    cancel_first(q);
+    fail_first(q, AGENT_FAILURE_CANCEL);
     assert_int_equal(agent_batch_size_limit(&lease->batch_size),
                      first_of(q)->cost / 2);
 }
@@ -238,7 +231,7 @@ static void a_line_alone_that_is_cancelled_waits_longer_each_time(void **state)
 
     add_long(q, 0);
     for (int i = 0; i < 9; i++) {
-        cancel_first(q);
+        fail_first(q, AGENT_FAILURE_CANCEL);
         assert_true(first_of(q)->retry_at
                     >= NOW + apr_time_from_msec(800) * pause_sec);
         assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
@@ -268,7 +261,7 @@ static void a_line_alone_without_memory_counts_and_is_tried_again_after_10_s(
     add_long(q, 0);
     for (int i = 1; i < 3; i++) {
         q->save.saved_runs++;
-        fail_first(q, AGENT_FAILURE_MEMORY);
+        fail_first(q, AGENT_FAILURE_SHORTAGE);
         assert_int_equal(first_of(q)->failures, i);
         assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(8));
     }
@@ -281,12 +274,12 @@ static void without_memory_for_any_output_no_run_ends(void **state)
     add_long(q, 0);
     q->save.saved_runs++;
     for (int i = 0; i < 9; i++) {
-        fail_first(q, AGENT_FAILURE_MEMORY);
+        fail_first(q, AGENT_FAILURE_SHORTAGE);
         assert_int_equal(first_of(q)->failures, 1);
         assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
     }
     q->save.saved_runs++;
-    fail_first(q, AGENT_FAILURE_MEMORY);
+    fail_first(q, AGENT_FAILURE_SHORTAGE);
     assert_int_equal(first_of(q)->failures, 2);
 }
 
@@ -298,7 +291,7 @@ static void several_lines_without_memory_are_halved(void **state)
     for (int i = 0; i < 8; i++) {
         add_long(q, 0);
     }
-    fail_first(q, AGENT_FAILURE_MEMORY);
+    fail_first(q, AGENT_FAILURE_SHORTAGE);
     assert_int_equal(first_of(q)->failures, 0);
     assert_int_equal(agent_batch_size_limit(&lease->batch_size),
                      first_of(q)->cost / 2);

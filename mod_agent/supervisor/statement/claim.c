@@ -368,7 +368,8 @@ static void fail_claim(void *part, agent_failure_t failure)
     agent_claim_finish(claim, false);
     /* Other failures do not depend on the number of rows: a claim has no data
      * of runs as parameters. */
-    if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
+    if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT
+        || failure == AGENT_FAILURE_CANCEL) {
         agent_adaptive_limit_lower(
             &claim->limit, AGENT_MAX(claim->ordinary, claim->quarantined));
     }

@@ -183,20 +183,18 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
 
 static void fail_statement(agent_database_t *database, const agent_error_t *err)
 {
-    agent_failure_t failure = agent_failure_of(database->db);
+    agent_failure_t failure = agent_failure_of(
+        database->db, database->context->now - database->sent_at,
+        database->limit);
     bool is_stale = agent_db_is_stale(database->db);
-    /* 57P01 .. 57P03: the server closes the connection next. */
-    bool is_over = is_stale
-        || strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
 
     if (database->operation == NULL) {
         fail_connect(database, reason_of(err));
         return;
     }
-    if (is_over || !agent_db_alive(database->db)) {
-        /* A PANIC, by which the process crashes, has an SQLSTATE too. */
-        lose_connection(database, is_over ? failure : AGENT_FAILURE_LOST,
-                        reason_of(err));
+    if (is_stale || agent_db_is_over(database->db)
+        || !agent_db_alive(database->db)) {
+        lose_connection(database, failure, reason_of(err));
         /* A pooler in transaction mode does it all the time. */
         database->connect_at += is_stale ? FIRST_BACKOFF : 0;
         return;
@@ -272,7 +270,9 @@ static void send_operation(agent_database_t *database,
     database->operation = entry->operation;
     database->part = entry->part;
     database->state = AGENT_DATABASE_BUSY;
-    database->deadline = database->context->now + database->settings.timeout;
+    database->sent_at = database->context->now;
+    database->limit = database->settings.statement_limit;
+    database->deadline = database->sent_at + database->settings.timeout;
     if (entry->operation->send(entry->part, database, &err) == APR_SUCCESS) {
         step_receive(database);
         return;

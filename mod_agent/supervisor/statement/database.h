@@ -61,10 +61,13 @@ struct agent_database_t {
      * new connection begins. */
     const agent_operation_t *operation;
     void *part;
-    /* Number of the last statement. */
+    /* Number of the last statement; when it was sent (core/clock.h, as all
+     * times here), and the time that it may take: the connection's, unless
+     * `send` sets another one. */
     apr_uint64_t last_statement;
-    /* When the connection or the statement is given up (core/clock.h, as all
-     * times here). */
+    apr_time_t sent_at;
+    apr_interval_time_t limit;
+    /* When the connection or the statement is given up. */
     apr_time_t deadline;
     /* While connecting: when all hosts are given up. */
     apr_time_t connect_until;

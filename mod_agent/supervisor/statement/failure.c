@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "../../db/notice.h"
+
 bool agent_failure_is_expected(agent_failure_t failure)
 {
     return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_LOCK;
@@ -11,18 +13,24 @@ bool agent_failure_is_expected(agent_failure_t failure)
 
 bool agent_failure_is_transient(agent_failure_t failure)
 {
-    return agent_failure_is_expected(failure) || failure == AGENT_FAILURE_MEMORY
-        || failure == AGENT_FAILURE_SETUP;
+    return agent_failure_is_expected(failure)
+        || failure == AGENT_FAILURE_SHORTAGE || failure == AGENT_FAILURE_SETUP;
 }
 
 const char *agent_failure_cause(agent_failure_t failure)
 {
-    if (failure == AGENT_FAILURE_TIMEOUT) {
+    switch (failure) {
+    case AGENT_FAILURE_TIMEOUT:
         return "it took too long";
+    case AGENT_FAILURE_CANCEL:
+        return "it was cancelled before its limit";
+    case AGENT_FAILURE_LOST:
+        return "the connection to the database was lost";
+    case AGENT_FAILURE_SHORTAGE:
+        return "the database had too little memory or disk space";
+    default:
+        return "the database refused it";
     }
-    return failure == AGENT_FAILURE_LOST
-        ? "the connection to the database was lost"
-        : "the database refused it";
 }
 
 /* states: SQLSTATEs or classes, ended by NULL. */
@@ -36,21 +44,32 @@ static bool is_one_of(const char *state, const char *const *states)
     return false;
 }
 
-agent_failure_t agent_failure_of(const agent_db_t *db)
+/* A hundredth is more than the clocks of two hosts differ by. */
+static agent_failure_t find_timeout(apr_interval_time_t used,
+                                    apr_interval_time_t limit)
+{
+    return used < limit - limit / 100 ? AGENT_FAILURE_CANCEL
+                                      : AGENT_FAILURE_TIMEOUT;
+}
+
+agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
+                                 apr_interval_time_t limit)
 {
     static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
                                         NULL};
     static const char *const data[] = {"21", "22", "23", "54",
                                        "MA", "P0", NULL};
-    static const char *const retry[] = {"25", "40", "53", "55",
-                                        "57", "58", NULL};
+    static const char *const retry[] = {"25", "40", "55", "57", NULL};
     static const char *const states[] = {"MA011", "MA012", "MA013"};
-    static const char *const timeout[] = {"57014", NULL};
-    static const char *const memory[] = {"53200", NULL};
+    static const char *const timeout[] = {"57014", "25P04", NULL};
+    static const char *const shortage[] = {"53", "58", NULL};
     static const char *const lock[] = {"55P03", NULL};
     const char *state = agent_db_sqlstate(db);
 
-    if (state[0] == '\0') {
+    if (is_one_of(state, shortage)) {
+        return AGENT_FAILURE_SHORTAGE;
+    }
+    if (state[0] == '\0' || agent_db_is_panic(db)) {
         return AGENT_FAILURE_LOST;
     }
     for (int i = 0; i < AGENT_FAILURE_STATE_PARTS - AGENT_FAILURE_DATA; i++) {
@@ -65,10 +84,7 @@ agent_failure_t agent_failure_of(const agent_db_t *db)
         return AGENT_FAILURE_DATA;
     }
     if (is_one_of(state, timeout)) {
-        return AGENT_FAILURE_TIMEOUT;
-    }
-    if (is_one_of(state, memory)) {
-        return AGENT_FAILURE_MEMORY;
+        return find_timeout(used, limit);
     }
     if (is_one_of(state, lock)) {
         return AGENT_FAILURE_LOCK;

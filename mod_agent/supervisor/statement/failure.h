@@ -7,17 +7,22 @@
 
 /* How a statement failed. */
 typedef enum agent_failure_t {
-    /* The connection was lost: it may or may not have been executed. */
+    /* The connection was lost, or the server crashed: it may or may not have
+     * been executed. */
     AGENT_FAILURE_LOST,
     /* Not executed: it took longer than a statement may. */
     AGENT_FAILURE_TIMEOUT,
+    /* Not executed: cancelled earlier, by an operator, or by a tool that ends
+     * long statements. */
+    AGENT_FAILURE_CANCEL,
     /* Not executed (deadlocks, restarts), or the connection was closed by us:
      * the next try may succeed. */
     AGENT_FAILURE_RETRY,
     /* Not executed: it waited for a lock for longer than a statement may. */
     AGENT_FAILURE_LOCK,
-    /* Not executed: the database had too little memory. */
-    AGENT_FAILURE_MEMORY,
+    /* Not executed: the database had too little memory, disk space or other
+     * resources. */
+    AGENT_FAILURE_SHORTAGE,
     /* The database refuses the parameters. */
     AGENT_FAILURE_DATA,
     /* The same: of a state, the length (MA011), the names of channels (MA012),
@@ -35,14 +40,16 @@ typedef enum agent_failure_t {
  * LOCK. */
 bool agent_failure_is_expected(agent_failure_t failure);
 
-/* Whether the same statement may succeed later: RETRY, LOCK, MEMORY or SETUP.
- */
+/* Whether the same statement may succeed later: RETRY, LOCK, SHORTAGE or
+ * SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
 /* Why a statement that is not tried again has failed, for a line of the log. */
 const char *agent_failure_cause(agent_failure_t failure);
 
-/* How the last statement of agent_db_send() failed. */
-agent_failure_t agent_failure_of(const agent_db_t *db);
+/* How the last statement of agent_db_send() failed, after the time `used` of
+ * the one that it may take. */
+agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
+                                 apr_interval_time_t limit);
 
 #endif

@@ -25,10 +25,10 @@ const agent_refusal_t agent_refusal_crashed = {
     "InvalidOutputError",
     "The database crashed each time when the output was stored; the server's "
     "error log says when (AGT0311)."};
-static const agent_refusal_t no_memory = {
+static const agent_refusal_t no_resources = {
     "InvalidOutputError",
-    "The database had too little memory each time when the output was stored; "
-    "the server's error log says when (AGT0313)."};
+    "The database had too little memory or disk space each time when the "
+    "output was stored; the server's error log says when (AGT0313)."};
 static const agent_refusal_t too_slow = {
     "OutputTimeoutError", "The run's output could not be stored in time."};
 
@@ -53,8 +53,8 @@ const agent_refusal_t *agent_refusal_find_last(agent_failure_t failure)
     switch (failure) {
     case AGENT_FAILURE_OTHER:
         return &invalid;
-    case AGENT_FAILURE_MEMORY:
-        return &no_memory;
+    case AGENT_FAILURE_SHORTAGE:
+        return &no_resources;
     default:
         return &too_slow;
     }

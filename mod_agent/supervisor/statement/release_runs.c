@@ -195,12 +195,13 @@ static void receive_release(void *part, const agent_db_result_t *result)
     agent_schedule_claim_requeued(statement->schedule);
 }
 
-/* A release that failed alone is tried again after the others. */
+/* An operator, or a tool that ends long statements, may cancel any. */
 static void count_failure(agent_runs_t *runs, agent_release_t *release,
                           agent_failure_t failure)
 {
-    agent_release_ring_t *ring = &runs->releases.waiting;
-
+    if (failure == AGENT_FAILURE_CANCEL) {
+        return;
+    }
     if (++release->failures == MAX_FAILURES && release->error == NULL) {
         const agent_fail_run_error_t *error = agent_fail_run_error(failure);
 
@@ -218,8 +219,6 @@ static void count_failure(agent_runs_t *runs, agent_release_t *release,
 
         release->retry_at = runs->context->now + AGENT_MIN(pause, MAX_PAUSE);
     }
-    APR_RING_REMOVE(release, link);
-    APR_RING_INSERT_TAIL(ring, release, agent_release_t, link);
 }
 
 static void fail_release(void *part, agent_failure_t failure)
@@ -242,6 +241,10 @@ static void fail_release(void *part, agent_failure_t failure)
             release->retry_at = agent_database_retry_at(runs->context, failure);
             if (!is_transient && is_alone) {
                 count_failure(runs, release, failure);
+                /* It is tried again after the others. */
+                APR_RING_REMOVE(release, link);
+                APR_RING_INSERT_TAIL(&queue->waiting, release, agent_release_t,
+                                     link);
                 return;
             }
         }

@@ -140,6 +140,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     }
     save->sent_on = database;
     batch->has_long_limit = !is_on_bulk && agent_save_needs_long_limit(lease);
+    database->limit = agent_save_limit(save->runs->context, batch);
     set_limits_of(limits, save, batch, pool);
     agent_save_params_make(&params, save->worker->id, batch, pool);
     agent_batch_send_begin(queue, batch);

@@ -51,7 +51,7 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
 static bool may_be_output(agent_failure_t failure)
 {
     return !agent_failure_is_transient(failure)
-        || failure == AGENT_FAILURE_MEMORY;
+        || failure == AGENT_FAILURE_SHORTAGE;
 }
 
 /* The row of one of its runs is locked. */
@@ -75,18 +75,6 @@ static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
                        "by one",
                        apr_hash_count(batch->runs));
     agent_batch_split_by_run(queue, batch);
-}
-
-/* Whether an operator or a tool cancelled the statement: its limit had not
- * passed. A hundredth is more than the clocks of two hosts differ by. */
-static bool is_early_cancel(const agent_save_t *save,
-                            const agent_batch_t *batch, agent_failure_t failure)
-{
-    const agent_context_t *context = save->runs->context;
-    apr_interval_time_t limit = agent_save_limit(context, batch);
-
-    return failure == AGENT_FAILURE_TIMEOUT
-        && context->now - batch->sent_at < limit - limit / 100;
 }
 
 /* Keeps the attempt if its process of the database may have crashed: the server
@@ -127,7 +115,8 @@ void agent_save_failure_take_shared(void *part, agent_failure_t failure)
                               queue->context->now - batch->sent_at);
     }
     if (agent_refusal_find(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
-        || failure == AGENT_FAILURE_LOCK || batch->failures >= MAX_FAILURES) {
+        || failure == AGENT_FAILURE_CANCEL || failure == AGENT_FAILURE_LOCK
+        || batch->failures >= MAX_FAILURES) {
         split_shared(queue, batch);
     }
 }
@@ -155,7 +144,7 @@ static bool is_counted_failure(const agent_save_t *save,
                                const agent_batch_t *batch,
                                agent_failure_t failure)
 {
-    if (failure == AGENT_FAILURE_MEMORY) {
+    if (failure == AGENT_FAILURE_SHORTAGE) {
         return save->saved_runs > batch->saved_runs;
     }
     if (failure != AGENT_FAILURE_TIMEOUT) {
@@ -184,8 +173,7 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
                           agent_failure_t failure)
 {
     agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
-    bool is_cancelled = is_early_cancel(save, batch, failure);
-    bool is_slow = failure == AGENT_FAILURE_TIMEOUT && !is_cancelled;
+    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
 
     if (lease != NULL && batch->items->nelts > 1) {
         agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
@@ -195,13 +183,13 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     if (lease != NULL) {
         lease->batch_size.needs_long_limit |= is_slow;
     }
-    if (is_cancelled) {
+    if (failure == AGENT_FAILURE_CANCEL) {
         pause_line(save->runs->context, batch, CANCEL_WAIT,
                    "its statement was cancelled before its limit");
         return false;
     }
     batch->failures += is_counted_failure(save, batch, failure);
-    if (failure == AGENT_FAILURE_MEMORY) {
+    if (failure == AGENT_FAILURE_SHORTAGE) {
         batch->saved_runs = save->saved_runs;
         pause_line(save->runs->context, batch, MEMORY_WAIT,
                    "the database had too little memory");

@@ -397,7 +397,8 @@ static void receive_start(void *part, const agent_db_result_t *result)
 }
 
 /* Lets the other runs of its runner be tried first. */
-static void postpone(agent_lease_t *lease)
+static void postpone(agent_runs_t *runs, agent_lease_t *lease,
+                     const obstacle_t *obstacle)
 {
     agent_lease_ring_t *ring = &lease->group->leases;
 
@@ -409,7 +410,7 @@ static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
                           const obstacle_t *obstacle)
 {
     if (++lease->start_failures < MAX_FAILURES) {
-        postpone(lease);
+        postpone(runs, lease, obstacle);
         return;
     }
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
@@ -447,16 +448,24 @@ static const obstacle_t *find_obstacle(agent_failure_t failure)
     return failure == AGENT_FAILURE_LOST ? &lost : &refused;
 }
 
+/* A failure counts for a line alone, unless it may succeed later; an operator,
+ * or a tool that ends long statements, may cancel any. */
+static visit_t *choose_visit(agent_failure_t failure, int lines)
+{
+    if (lines > 1 || agent_failure_is_transient(failure)) {
+        return keep;
+    }
+    return failure == AGENT_FAILURE_CANCEL ? postpone : count_failure;
+}
+
 static void fail_start(void *part, agent_failure_t failure)
 {
     agent_start_queue_t *queue = part;
-    bool is_transient = agent_failure_is_transient(failure);
 
     queue->retry_at = agent_database_retry_at(queue->runs->context, failure);
-    for_each_sent(queue,
-                  is_transient || queue->in_flight > 1 ? keep : count_failure,
+    for_each_sent(queue, choose_visit(failure, queue->in_flight),
                   find_obstacle(failure));
-    if (!is_transient) {
+    if (!agent_failure_is_transient(failure)) {
         agent_adaptive_limit_lower(&queue->limit, queue->in_flight);
     }
 }

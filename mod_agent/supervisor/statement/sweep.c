@@ -64,8 +64,9 @@ void agent_sweep_fail(void *part, agent_failure_t failure)
     agent_sweep_t *sweep = part;
 
     set_due(sweep,
-            failure == AGENT_FAILURE_TIMEOUT ? LONG_PAUSE
-                                             : interval_of(sweep->kind));
+            failure == AGENT_FAILURE_TIMEOUT || failure == AGENT_FAILURE_CANCEL
+                ? LONG_PAUSE
+                : interval_of(sweep->kind));
 }
 
 void agent_sweep_retry(void *part, agent_failure_t failure)

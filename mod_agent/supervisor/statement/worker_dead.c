@@ -178,7 +178,7 @@ static void fail_dead(void *part, agent_failure_t failure)
         agent_adaptive_limit_lower(&worker->dead_limit,
                                    worker->dead_limit.current);
     }
-    else if (!is_last(worker)) {
+    else if (!is_last(worker) && failure != AGENT_FAILURE_CANCEL) {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
                            "a run of worker %s could not be released: %s; it "
                            "ends in error",
