@@ -74,4 +74,55 @@ static inline agent_batch_t *first_of(const queue_t *q)
     return first_batch(q->batches);
 }
 
+/* The first batch is sent, with the limit that it needs. */
+static inline void send_first(queue_t *q)
+{
+    agent_batch_t *batch = first_of(q);
+
+    batch->retry_at = 0;
+    assert_true(is_dedicated_due(q));
+    batch->has_long_limit = agent_save_needs_long_limit(
+        agent_save_find_lease(q->fixture->runs, batch));
+    agent_batch_send_begin(q->batches, batch);
+}
+
+/* It fails after that time. (cmocka has a macro fail().) */
+static inline void fail_sent(queue_t *q, agent_failure_t failure,
+                             apr_interval_time_t used)
+{
+    agent_context_t *context = q->fixture->runs->context;
+
+    q->control.answered_at = NOW + 1;
+    context->now += used;
+    (agent_dedicated_batch_operation.fail)(&q->save, failure);
+    context->now = NOW;
+}
+
+/* It is sent, and fails: at once, or after its limit. */
+static inline void fail_first(queue_t *q, agent_failure_t failure)
+{
+    send_first(q);
+    fail_sent(q, failure,
+              failure == AGENT_FAILURE_TIMEOUT
+                  ? agent_save_limit(q->batches->context, first_of(q))
+                  : 0);
+}
+
+static inline void ignore_report(void *baton, agent_log_level_t level,
+                                 const char *id, apr_status_t rv,
+                                 const char *text)
+{
+}
+
+/* A queue of which the log is ignored. */
+static inline queue_t *make_logged(apr_pool_t *pool)
+{
+    static const agent_supervisor_config_t config = {
+        .log = {ignore_report, NULL}};
+    queue_t *q = make_queue(pool);
+
+    q->fixture->runs->context->config = &config;
+    return q;
+}
+
 #endif

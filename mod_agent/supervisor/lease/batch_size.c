@@ -48,7 +48,7 @@ void agent_batch_size_save(agent_batch_size_t *size, apr_size_t cost,
 
     limit = AGENT_MIN(limit, last * 2);
     size->limit = AGENT_MAX(limit, least);
-    size->may_be_locked = false;
+    size->lock_waits = 0;
     size->needs_long_limit = size->needs_long_limit
         && elapsed > AGENT_BATCH_SIZE_TIMEOUT / 2;
     if (size->lines_alone > 0) {

@@ -35,9 +35,9 @@ typedef struct agent_batch_size_t {
     /* A line alone took longer than AGENT_BATCH_SIZE_TIMEOUT: so may the next
      * one, which is sent alone. */
     bool needs_long_limit;
-    /* A shared batch with its lines waited for a lock: the next statement may
-     * wait for one only briefly, since it may be this run's. */
-    bool may_be_locked;
+    /* Statements that waited for a lock since one was saved: the next one waits
+     * only briefly, since the lock may be this run's. */
+    int lock_waits;
     /* A statement with this number of lines crashed the database: they are sent
      * alone, and fewer are left. */
     int lines_alone;

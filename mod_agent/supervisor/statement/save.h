@@ -77,17 +77,18 @@ static inline apr_interval_time_t agent_save_limit(
 /*
  * The time for which the statement with a dedicated batch may wait for a lock,
  * after which it is tried again: the lock does not come from the output. Half
- * of its limit; AGENT_SAVE_FIRST_LOCK after a split, so that of many runs those
- * that are not locked wait for no other one.
+ * of its limit; after a wait AGENT_SAVE_BRIEF_LOCK until a statement of the run
+ * is saved, so that of many runs those that are not locked wait for no other
+ * one.
  */
-#define AGENT_SAVE_FIRST_LOCK apr_time_from_msec(50)
+#define AGENT_SAVE_BRIEF_LOCK apr_time_from_msec(50)
 static inline apr_interval_time_t agent_save_lock_limit(
     const agent_runs_t *runs, const agent_batch_t *batch)
 {
     const agent_lease_t *lease = agent_save_find_lease(runs, batch);
 
-    return lease != NULL && lease->batch_size.may_be_locked
-        ? AGENT_SAVE_FIRST_LOCK
+    return lease != NULL && lease->batch_size.lock_waits > 0
+        ? AGENT_SAVE_BRIEF_LOCK
         : agent_save_limit(runs->context, batch) / 2;
 }
 

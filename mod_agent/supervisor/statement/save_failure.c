@@ -19,6 +19,9 @@
 #define CANCEL_WAIT  apr_time_from_sec(1)
 #define MEMORY_WAIT  apr_time_from_sec(10)
 #define LONGEST_WAIT apr_time_from_sec(30)
+/* The first one of a line that waited for a lock, and the longest. */
+#define BRIEF_WAIT         apr_time_from_msec(50)
+#define LONGEST_BRIEF_WAIT apr_time_from_sec(1)
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -57,12 +60,15 @@ static bool may_be_output(agent_failure_t failure)
 /* The row of one of its runs is locked. */
 static void mark_locked(agent_runs_t *runs, const agent_batch_t *batch)
 {
-    for (int i = 0; i < batch->items->nelts; i++) {
-        agent_lease_t *lease = agent_lease_find(
-            &runs->leases, &agent_batch_item(batch, i)->run->key);
+    apr_hash_index_t *i;
+
+    for (i = apr_hash_first(NULL, batch->runs); i != NULL;
+         i = apr_hash_next(i)) {
+        const agent_batch_run_t *run = apr_hash_this_val(i);
+        agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
 
         if (lease != NULL) {
-            lease->batch_size.may_be_locked = true;
+            lease->batch_size.lock_waits++;
         }
     }
 }
@@ -197,11 +203,25 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
     return batch->failures >= MAX_FAILURES;
 }
 
+/* The lock does not come from the output; the run waits for it briefly from now
+ * on, and later and later. */
+static void pause_locked(agent_save_t *save, agent_batch_t *batch)
+{
+    const agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
+
+    mark_locked(save->runs, batch);
+    if (lease != NULL) {
+        batch->retry_at = agent_database_after(
+            save->runs->context,
+            agent_backoff_delay(lease->batch_size.lock_waits - 1, BRIEF_WAIT,
+                                LONGEST_BRIEF_WAIT));
+    }
+}
+
 void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
     agent_batch_t *batch = save->runs->batches.sent_dedicated;
-    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
     agent_lease_key_t key = agent_batch_item(batch, 0)->run->key;
     const agent_refusal_t *why = agent_refusal_find(failure);
 
@@ -209,11 +229,11 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
-    if (lease != NULL) {
-        lease->batch_size.may_be_locked = false;
-    }
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
+    }
+    else if (failure == AGENT_FAILURE_LOCK) {
+        pause_locked(save, batch);
     }
     else if (may_be_output(failure) && count_failure(save, batch, failure)) {
         refuse_run(save->runs, &key, agent_refusal_find_last(failure));
