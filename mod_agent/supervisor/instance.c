@@ -33,6 +33,7 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->stop, lease * 13 / 20);
     set_default(&timing->kill, lease);
     set_default(&timing->statement, lease / 4);
+    set_default(&timing->patience, apr_time_from_sec(300));
     set_default(&timing->credit, apr_time_from_sec(10));
 }
 

@@ -79,10 +79,38 @@ subtest 'a short line among others crashes the database five times at most' => s
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# Each attempt ends the connection, of all runs at first.
+subtest 'a run ends in error when its short line always ends the connection on which it is stored' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => { %{ patient_timing() }, patience => 500 });
+    $sv->wait_ready;
+    execute_at_lines(500, 'perform pg_terminate_backend(pg_backend_pid()), pg_sleep(100)');
+    my ($run, $other) = create_all([ { do => 'stream', count => 200, bytes => 700 } ], [ { do => 'stream', count => 200, bytes => 100 } ]);
+    $sv->wake;
+    wait_status($other, 'success', 180);
+    wait_status($run, 'error', 180);
+    is error_of($run), 'OutputTimeoutError', 'its error is OutputTimeoutError';
+    is attempts_of($other), 1, 'another run ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 sub shortages { return scalar(() = slurp($pg->host . '/postgres.log') =~ /ERROR:  out of memory/g) }
 
-subtest 'a run ends in error when the database has had too little memory for its line alone three times, not for others' => sub {
-    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120);
+subtest 'no run ends since the database lacked memory for most of its attempts' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    $sv->wait_ready;
+    execute_at_lines(0, q{if random() < 0.7 then raise exception using errcode = '53200', message = 'out of memory'; end if});
+    my @runs = create_each(10, { do => 'write', lengths => [ (100) x 10 ] });
+    my $seen = shortages();
+    $sv->wake;
+    wait_for('more failures than ten runs may have', sub { shortages() > $seen + 60 }, 180);
+    execute_at_lines(0, 'null');
+    wait_status($_, 'success', 120) for @runs;
+    is_deeply [ map { attempts_of($_) } @runs ], [ (1) x 10 ], 'each of them ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run ends in error when the database has lacked memory for its line alone for long, not for others' => sub {
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120, timing_ms => { patience => 2000 });
     $sv->wait_ready;
     execute_at_long_lines(q{raise exception using errcode = '53200', message = 'out of memory'});
     my $run = create_run({ do => 'write', lengths => [ 100, 60_000, 100 ] });

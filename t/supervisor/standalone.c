@@ -14,10 +14,10 @@
  * drain_timeout_ms, cgroup (a directory), and also in pools.DEPLOYMENT
  * cgroup_memory, cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
  * store_ttl_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, drain_grace, quarantine, renew, stop, kill, statement, credit),
- * uid, gid, life_fd (an inherited descriptor), wake (path of a datagram socket
- * to make), webhooks (allow, deny and ports: arrays of texts; key: base64;
- * timeout_ms).
+ * cancel_grace, drain_grace, quarantine, renew, stop, kill, statement,
+ * patience, credit), uid, gid, life_fd (an inherited descriptor), wake (path of
+ * a datagram socket to make), webhooks (allow, deny and ports: arrays of texts;
+ * key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -288,6 +288,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.stop = get_ms(timing, "stop", 0);
     config->timing.kill = get_ms(timing, "kill", 0);
     config->timing.statement = get_ms(timing, "statement", 0);
+    config->timing.patience = get_ms(timing, "patience", 0);
     config->timing.credit = get_ms(timing, "credit", 0);
 }
 

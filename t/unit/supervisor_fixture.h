@@ -69,6 +69,7 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     context->pool = pool;
     context->config = apr_pcalloc(pool, sizeof(*context->config));
     context->timing.credit = apr_time_from_sec(10);
+    context->timing.patience = apr_time_from_sec(300);
     context->timing.statement = apr_time_from_sec(5);
     io->context = context;
     io->runners = apr_pcalloc(pool, sizeof(*io->runners));

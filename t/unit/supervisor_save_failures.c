@@ -5,6 +5,18 @@
  * supervisor/statement/save_failure.h. */
 #include "supervisor_queue.h"
 
+/* It is sent at that time, and lacks resources. */
+static void starve_at(queue_t *q, apr_time_t time)
+{
+    agent_context_t *context = q->fixture->runs->context;
+
+    send_first(q);
+    q->batches->sent_dedicated->sent_at = time;
+    context->now = time;
+    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_SHORTAGE);
+    context->now = NOW;
+}
+
 /* The row of one of its runs is locked; the output of the others is saved. */
 static void a_shared_batch_that_waits_for_a_lock_is_split(void **state)
 {
@@ -215,49 +227,161 @@ static void a_line_alone_that_is_cancelled_waits_longer_each_time(void **state)
 
 static void a_lost_connection_does_not_count(void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
 
     add_long(q, 0);
     for (int i = 0; i < 9; i++) {
         fail_first(q, AGENT_FAILURE_LOST);
         assert_int_equal(first_of(q)->failures, 0);
+        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_msec(1200));
     }
 }
 
-/* Others may use the memory. */
-static void a_line_alone_without_memory_counts_and_is_tried_again_after_10_s(
-    void **state)
+/* It fails with an error that ends the connection each time. */
+static void other_errors_of_a_line_alone_count(void **state)
 {
     queue_t *q = make_logged(*state);
 
     add_long(q, 0);
     for (int i = 1; i < 3; i++) {
-        q->save.saved_runs++;
-        fail_first(q, AGENT_FAILURE_SHORTAGE);
+        fail_first(q, AGENT_FAILURE_OTHER);
         assert_int_equal(first_of(q)->failures, i);
-        assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(8));
     }
+    fail_first(q, AGENT_FAILURE_OTHER);
+    assert_true(q->fixture->leases[0]->is_refused);
 }
 
-static void without_memory_for_any_output_no_run_ends(void **state)
+static void a_missing_schema_does_not_count(void **state)
 {
     queue_t *q = make_logged(*state);
 
     add_long(q, 0);
-    q->save.saved_runs++;
     for (int i = 0; i < 9; i++) {
-        fail_first(q, AGENT_FAILURE_SHORTAGE);
-        assert_int_equal(first_of(q)->failures, 1);
-        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
+        fail_first(q, AGENT_FAILURE_SETUP);
+        assert_int_equal(first_of(q)->failures, 0);
     }
-    q->save.saved_runs++;
-    fail_first(q, AGENT_FAILURE_SHORTAGE);
-    assert_int_equal(first_of(q)->failures, 2);
 }
 
-static void several_lines_without_memory_are_halved(void **state)
+/* Statements with the first line lack resources every 10 s; output of others is
+ * saved between those of which the number is at most others_until. Returns
+ * after how many its run is refused. */
+static int count_shortages(queue_t *q, int others_until)
 {
-    queue_t *q = make_queue(*state);
+    int count = 0;
+
+    add_long(q, 0);
+    while (!q->fixture->leases[0]->is_refused) {
+        apr_time_t time = NOW + apr_time_from_sec(10) * count;
+
+        q->save.saved_at = count <= others_until ? time - 1 : q->save.saved_at;
+        starve_at(q, time);
+        count++;
+    }
+    return count;
+}
+
+static void a_line_that_lacks_resources_alone_ends_its_run_after_its_patience(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    assert_int_equal(count_shortages(q, 1000), 1 + 300 / 10);
+}
+
+/* The server lacks them, perhaps not all the time. */
+static void without_resources_for_any_output_a_run_ends_after_an_hour(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    assert_int_equal(count_shortages(q, 300 / 10 - 1), 1 + 3600 / 10);
+}
+
+/* Its connection waited for others in between. */
+static void a_few_attempts_far_apart_end_no_run(void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    add_long(q, 0);
+    for (int i = 0; i < 10; i++) {
+        apr_time_t time = NOW + apr_time_from_sec(100) * i;
+
+        q->save.saved_at = time - 1;
+        starve_at(q, time);
+    }
+    assert_false(q->fixture->leases[0]->is_refused);
+}
+
+/* The same server runs out of memory for a moment, or of transactions. */
+static void failures_outside_of_a_line_alone_do_not_count_at_once(void **state)
+{
+    static const agent_failure_t failures[] = {
+        AGENT_FAILURE_RETRY, AGENT_FAILURE_CANCEL, AGENT_FAILURE_SHORTAGE};
+
+    for (int i = 0; i < 3; i++) {
+        queue_t *q = make_logged(*state);
+        apr_interval_time_t longest = i == 0 ? apr_time_from_sec(1)
+                                             : apr_time_from_sec(30);
+
+        add_long(q, 0);
+        for (int attempt = 0; attempt < 9; attempt++) {
+            q->save.saved_at = NOW + 1;
+            fail_first(q, failures[i]);
+            assert_int_equal(first_of(q)->failures, 0);
+            assert_true(first_of(q)->retry_at <= NOW + longest * 6 / 5);
+        }
+    }
+}
+
+/* Two that lack resources, the second one for longer. */
+static queue_t *make_starved(apr_pool_t *pool)
+{
+    queue_t *q = make_logged(pool);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_SHORTAGE);
+    add_long(q, 1);
+    (agent_batch_send_begin)(
+        q->batches,
+        agent_fair_queue_first_of(&q->batches->dedicated,
+                                  q->fixture->leases[1]->key.run_id));
+    fail_sent(q, AGENT_FAILURE_SHORTAGE, 0);
+    assert_false(is_dedicated_due(q));
+    return q;
+}
+
+static void lines_that_lacked_resources_become_due_one_by_one(void **state)
+{
+    queue_t *q = make_starved(*state);
+
+    agent_batch_send_hasten(q->batches, AGENT_BATCH_LONG_LINE / 2);
+    assert_false(is_dedicated_due(q));
+    for (int i = 0; i < 2; i++) {
+        agent_batch_t *due;
+
+        agent_batch_send_hasten(q->batches, AGENT_BATCH_SIZE_FIRST);
+        assert_true(is_dedicated_due(q));
+        due = agent_batch_send_next_dedicated(q->batches);
+        due->retry_at = AGENT_CLOCK_NEVER;
+        assert_false(is_dedicated_due(q));
+    }
+    agent_batch_send_hasten(q->batches, AGENT_BATCH_SIZE_FIRST);
+    assert_false(is_dedicated_due(q));
+}
+
+static void a_line_that_was_cancelled_is_not_sent_earlier(void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    add_long(q, 0);
+    fail_first(q, AGENT_FAILURE_CANCEL);
+    agent_batch_send_hasten(q->batches, AGENT_BATCH_SIZE_FIRST);
+    assert_false(is_dedicated_due(q));
+}
+
+static void several_lines_without_resources_are_halved(void **state)
+{
+    queue_t *q = make_logged(*state);
     const agent_lease_t *lease = q->fixture->leases[0];
 
     for (int i = 0; i < 8; i++) {
@@ -288,10 +412,16 @@ int main(void)
         CHECK_TEST(several_lines_that_are_cancelled_are_halved),
         CHECK_TEST(a_line_alone_that_is_cancelled_waits_longer_each_time),
         CHECK_TEST(a_lost_connection_does_not_count),
+        CHECK_TEST(other_errors_of_a_line_alone_count),
+        CHECK_TEST(a_missing_schema_does_not_count),
         CHECK_TEST(
-            a_line_alone_without_memory_counts_and_is_tried_again_after_10_s),
-        CHECK_TEST(without_memory_for_any_output_no_run_ends),
-        CHECK_TEST(several_lines_without_memory_are_halved),
+            a_line_that_lacks_resources_alone_ends_its_run_after_its_patience),
+        CHECK_TEST(without_resources_for_any_output_a_run_ends_after_an_hour),
+        CHECK_TEST(a_few_attempts_far_apart_end_no_run),
+        CHECK_TEST(failures_outside_of_a_line_alone_do_not_count_at_once),
+        CHECK_TEST(lines_that_lacked_resources_become_due_one_by_one),
+        CHECK_TEST(a_line_that_was_cancelled_is_not_sent_earlier),
+        CHECK_TEST(several_lines_without_resources_are_halved),
     };
 
     return CHECK_RUN(tests);

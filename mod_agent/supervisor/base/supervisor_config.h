@@ -43,6 +43,9 @@ typedef struct agent_supervisor_timing_t {
     /* Longest statement on the control connection (a quarter of the lease); on
      * the others twice as long. */
     apr_interval_time_t statement;
+    /* How long a line of output alone may fail for reasons outside of it, while
+     * output of others is saved (5 min); twelve times as long in any case. */
+    apr_interval_time_t patience;
     /* Until credit that a run does not use lapses (10 s). */
     apr_interval_time_t credit;
 } agent_supervisor_timing_t;

@@ -19,6 +19,7 @@
 #include "fair_queue.h"
 #include "item.h"
 #include "lease.h"
+#include "patience.h"
 
 /* Limits of a shared batch, of a dedicated one (a single line may be longer),
  * and of a line in a shared batch. */
@@ -61,11 +62,9 @@ struct agent_batch_t {
     bool is_sent;
     /* Of a dedicated one: its last attempt could take half of the lease. */
     bool has_long_limit;
-    /* Failures that were not transient; pauses of a line alone, and saved_runs
-     * (../statement/save.h) when it last failed for lack of memory. */
+    /* Failures that count; of a line alone, those for other reasons. */
     int failures;
-    int pauses;
-    apr_uint64_t saved_runs;
+    agent_patience_t patience;
 };
 
 typedef struct agent_batch_queue_t {

@@ -56,6 +56,22 @@ agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
     return next_dedicated(queue, is_brief, leases);
 }
 
+static bool lacks_resources(const void *part, const agent_batch_t *batch)
+{
+    return batch->patience.is_shortage
+        && batch->cost <= *(const apr_size_t *)part;
+}
+
+void agent_batch_send_hasten(const agent_batch_queue_t *queue, apr_size_t cost)
+{
+    agent_batch_t *batch = next_dedicated(queue, lacks_resources, &cost);
+
+    if (batch != NULL) {
+        batch->retry_at = queue->context->now;
+        batch->patience.is_shortage = false;
+    }
+}
+
 void agent_batch_set_sent(agent_batch_queue_t *queue, agent_batch_t *batch,
                           bool is_sent)
 {

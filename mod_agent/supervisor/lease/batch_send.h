@@ -19,6 +19,10 @@ agent_batch_t *agent_batch_send_next_dedicated(
 agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
                                            const agent_lease_table_t *leases);
 
+/* Makes the line alone due that is next of those that wait since the database
+ * lacked resources, and cost at most that much. */
+void agent_batch_send_hasten(const agent_batch_queue_t *queue, apr_size_t cost);
+
 /* Whether a batch in flight has output of the run under this lease. */
 bool agent_batch_send_has(const agent_batch_queue_t *queue,
                           const agent_lease_key_t *key);

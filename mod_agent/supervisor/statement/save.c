@@ -18,6 +18,10 @@
  * the bulk connection: most losses take less. */
 #define OUTPUT_WAIT apr_time_from_sec(5)
 
+/* Between two lines that wait for resources and are made due, while those that
+ * were do not succeed. */
+#define HASTEN_INTERVAL apr_time_from_sec(1)
+
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED, COL_ELAPSED };
 
 static apr_time_t due_batch(void *part)
@@ -154,7 +158,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
 {
     agent_lease_t *lease = agent_lease_find(&save->runs->leases, &run->key);
 
-    save->saved_runs++;
+    save->saved_at = save->runs->context->now;
     agent_notify_add(save->notify, run_id, run->thread_id, run->has_end);
     if (run->has_end) {
         agent_schedule_webhooks(save->schedule);
@@ -224,9 +228,29 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
     }
 }
 
+/*
+ * Output was saved: there are resources for as much again, and for little. A
+ * shortage ends for all lines soon after it has for one, since each that has
+ * waited makes two others due; else one a second is tried.
+ */
+static void hasten_waiting(agent_save_t *save, apr_size_t cost, bool has_waited)
+{
+    apr_time_t now = save->runs->context->now;
+    int count = has_waited ? 2 : now - save->hastened_at >= HASTEN_INTERVAL;
+
+    for (int i = 0; i < count; i++) {
+        agent_batch_send_hasten(&save->runs->batches,
+                                AGENT_MAX(cost, AGENT_BATCH_SIZE_FIRST));
+        save->hastened_at = now;
+    }
+}
+
 static void receive_any(agent_save_t *save, agent_batch_t *batch,
                         const agent_db_result_t *result)
 {
+    apr_size_t cost = batch->cost;
+    bool has_waited = batch->patience.failures > 0;
+
     if (agent_db_rows(result) > 0) {
         measure(save->runs, batch, agent_db_integer(result, 0, COL_ELAPSED, 0));
     }
@@ -249,6 +273,9 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
     }
     reply_to_records(save->runs, batch);
     agent_batch_remove(&save->runs->batches, batch);
+    if (save->saved_at == save->runs->context->now) {
+        hasten_waiting(save, cost, has_waited);
+    }
 }
 
 static void receive_batch(void *part, const agent_db_result_t *result)

@@ -31,8 +31,10 @@ typedef struct agent_save_t {
     const agent_database_t *control;
     const agent_database_t *output;
     const agent_database_t *bulk;
-    /* How often output of a run was saved. */
-    apr_uint64_t saved_runs;
+    /* When output was saved last, and when a line that waits since the database
+     * lacked resources was made due for that (core/clock.h). */
+    apr_time_t saved_at;
+    apr_time_t hastened_at;
     /* The connection on which the last dedicated batch was sent. */
     const agent_database_t *sent_on;
     /* The last attempts of each kind that may have crashed the database. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements that do not save the output; see save_failure.h. A batch that the
- * database refuses is split by run: the run whose part is refused then ends in
- * error, the others are saved.
+ * Statements that do not save the output; see save_failure.h. Only a line alone
+ * ends its run: batches are split by run, and by halves, until it is found. The
+ * table in ../lease/README.md says how each failure of it counts.
  */
 #include "save_failure.h"
 
 #include "../../core/backoff.h"
+#include "../base/order.h"
 #include "../lease/batch_send.h"
 #include "../lease/batch_split.h"
 #include "../runner/run/run_end.h"
@@ -14,14 +15,12 @@
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
-/* The first pause of a line alone that was cancelled, or for which the database
- * had too little memory, which others may use; the pauses double. */
-#define CANCEL_WAIT  apr_time_from_sec(1)
-#define MEMORY_WAIT  apr_time_from_sec(10)
-#define LONGEST_WAIT apr_time_from_sec(30)
-/* The first one of a line that waited for a lock, and the longest. */
+/* The first pause of a line alone that failed for a reason outside of it, which
+ * may have passed at once, or after a while; the pauses double. */
 #define BRIEF_WAIT         apr_time_from_msec(50)
 #define LONGEST_BRIEF_WAIT apr_time_from_sec(1)
+#define WAIT               apr_time_from_sec(1)
+#define LONGEST_WAIT       AGENT_PATIENCE_ATTEMPT
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -48,13 +47,6 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
         agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);
     }
     agent_run_end_fail(runs, lease, "error", why->code, why->message);
-}
-
-/* Whether the output may be the reason of the failure. */
-static bool may_be_output(agent_failure_t failure)
-{
-    return !agent_failure_is_transient(failure)
-        || failure == AGENT_FAILURE_SHORTAGE;
 }
 
 /* The row of one of its runs is locked. */
@@ -111,7 +103,7 @@ void agent_save_failure_take_shared(void *part, agent_failure_t failure)
 
     agent_batch_send_fail(
         queue, batch, agent_database_retry_at(save->runs->context, failure));
-    batch->failures += may_be_output(failure) && !has_notice;
+    batch->failures += failure != AGENT_FAILURE_SETUP && !has_notice;
     keep_loss(&save->lost_shared, batch, save->control, failure);
     if (failure == AGENT_FAILURE_LOCK) {
         mark_locked(save->runs, batch);
@@ -139,66 +131,70 @@ static apr_size_t half_cost(const agent_batch_t *batch)
     return cost;
 }
 
-/*
- * Whether the attempt counts towards the end of the run: that of a line alone,
- * which the database refused or executed for all of the longer limit. Not when
- * the connection was lost, or when the database answered nothing during
- * the attempt: it was stopped, or out of reach. Nor for lack of memory when no
- * output was saved since the last such attempt: the whole server may lack it.
- */
-static bool is_counted_failure(const agent_save_t *save,
-                               const agent_batch_t *batch,
-                               agent_failure_t failure)
+/* Limits the next statements of the run to fewer lines: one of these may be at
+ * fault. */
+static void halve(agent_save_t *save, const agent_batch_t *batch,
+                  agent_failure_t failure)
 {
-    if (failure == AGENT_FAILURE_SHORTAGE) {
-        return save->saved_runs > batch->saved_runs;
+    agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
+
+    if (lease != NULL) {
+        agent_batch_size_fail(
+            &lease->batch_size, 2 * half_cost(batch),
+            failure == AGENT_FAILURE_TIMEOUT ? AGENT_BATCH_SIZE_TIMEOUT : 0);
     }
-    if (failure != AGENT_FAILURE_TIMEOUT) {
-        return failure != AGENT_FAILURE_LOST;
-    }
+}
+
+/* A line alone failed for a reason that may be outside of it. Returns whether
+ * it has for so long that its run is to end. */
+static bool pause_line(const agent_save_t *save, agent_batch_t *batch,
+                       agent_failure_t failure)
+{
+    agent_context_t *context = save->runs->context;
+    bool is_long = failure == AGENT_FAILURE_CANCEL
+        || failure == AGENT_FAILURE_SHORTAGE;
+    apr_interval_time_t pause = agent_backoff_delay(
+        batch->patience.failures, is_long ? WAIT : BRIEF_WAIT,
+        is_long ? LONGEST_WAIT : LONGEST_BRIEF_WAIT);
+
+    batch->retry_at = agent_database_after(context, pause);
+    batch->patience.is_shortage = failure == AGENT_FAILURE_SHORTAGE;
+    agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0378", 0,
+                        "output of run %.36s is saved again in about %d s: %s",
+                        batch->run_id, AGENT_MAX(1, (int)apr_time_sec(pause)),
+                        agent_failure_cause(failure));
+    return agent_patience_fail(&batch->patience, context->now, save->saved_at,
+                               context->timing.patience);
+}
+
+/* A time-out counts if the line had the longer limit, and if the database
+ * answered others during it: it was neither stopped nor out of reach. */
+static bool is_counted_timeout(const agent_save_t *save,
+                               const agent_batch_t *batch)
+{
     return batch->has_long_limit && save->control->answered_at > batch->sent_at;
 }
 
-/* A line alone that fails for a reason outside of it is sent again later and
- * later, so that the output of others is saved. */
-static void pause_line(agent_context_t *context, agent_batch_t *batch,
-                       apr_interval_time_t first, const char *why)
-{
-    apr_interval_time_t pause = agent_backoff_delay(batch->pauses++, first,
-                                                    LONGEST_WAIT);
-
-    batch->retry_at = agent_database_after(context, pause);
-    agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0378", 0,
-                        "output of run %.36s is saved again in about %d s: %s",
-                        batch->run_id, (int)apr_time_sec(pause), why);
-}
-
-/* Counts a failed attempt, or limits the next statement to fewer lines. Returns
- * whether the run is to end. */
+/* Whether the run of a line alone that failed is to end. */
 static bool count_failure(agent_save_t *save, agent_batch_t *batch,
                           agent_failure_t failure)
 {
     agent_lease_t *lease = agent_save_find_lease(save->runs, batch);
-    bool is_slow = failure == AGENT_FAILURE_TIMEOUT;
 
-    if (lease != NULL && batch->items->nelts > 1) {
-        agent_batch_size_fail(&lease->batch_size, 2 * half_cost(batch),
-                              is_slow ? AGENT_BATCH_SIZE_TIMEOUT : 0);
-        return false;
-    }
-    if (lease != NULL) {
-        lease->batch_size.needs_long_limit |= is_slow;
-    }
-    if (failure == AGENT_FAILURE_CANCEL) {
-        pause_line(save->runs->context, batch, CANCEL_WAIT,
-                   "its statement was cancelled before its limit");
-        return false;
-    }
-    batch->failures += is_counted_failure(save, batch, failure);
-    if (failure == AGENT_FAILURE_SHORTAGE) {
-        batch->saved_runs = save->saved_runs;
-        pause_line(save->runs->context, batch, MEMORY_WAIT,
-                   "the database had too little memory");
+    switch (failure) {
+    case AGENT_FAILURE_LOST:
+    case AGENT_FAILURE_RETRY:
+    case AGENT_FAILURE_CANCEL:
+    case AGENT_FAILURE_SHORTAGE:
+        return pause_line(save, batch, failure);
+    case AGENT_FAILURE_TIMEOUT:
+        if (lease != NULL) {
+            lease->batch_size.needs_long_limit = true;
+        }
+        batch->failures += is_counted_timeout(save, batch);
+        break;
+    default:
+        batch->failures += failure == AGENT_FAILURE_OTHER;
     }
     return batch->failures >= MAX_FAILURES;
 }
@@ -235,7 +231,10 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
     else if (failure == AGENT_FAILURE_LOCK) {
         pause_locked(save, batch);
     }
-    else if (may_be_output(failure) && count_failure(save, batch, failure)) {
+    else if (batch->items->nelts > 1) {
+        halve(save, batch, failure);
+    }
+    else if (count_failure(save, batch, failure)) {
         refuse_run(save->runs, &key, agent_refusal_find_last(failure));
     }
 }
