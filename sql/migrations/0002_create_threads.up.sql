@@ -302,7 +302,7 @@ create table agent.thread_copies (
     run_seq             bigint      not null,
     started_at          timestamptz not null,
     expires_at          timestamptz not null,
-    stored_bytes        bigint[]    not null default '{0,0,0,0,0}',
+    stored_bytes        bigint[]    not null default '{0,0,0,0,0,0}',
     constraint thread_copies_pkey primary key (deployment_id, thread_id)
 ) with (fillfactor = 50);
 comment on table agent.thread_copies is

@@ -405,4 +405,31 @@ subtest 'writes of tasks count as they are stored' => sub {
     limit($account, stored_bytes => undef);
 };
 
+subtest 'the pending writes of a copy count as they are stored' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 1, 32);
+    $session->query("insert into agent.checkpoint_tasks (deployment_id, thread_id, checkpoint_id, task_id, run_id, checkpoint_ns, task, saved_at)
+        select '@{[ $shop->deployment ]}', thread_id, head_checkpoint_id, agent.pending_id(), thread_id, '', json_build_object('values',
+            json_build_object('text', (select string_agg(md5(i::text), '') from generate_series(1, 30000) i)), 'next', '[]'::json), now()
+          from agent.threads where thread_id = '$in'");
+    begin_measures($account, $shop, $in);
+    my $before = measure($account);
+    my $copy = AgentSQL::uuid();
+    is copied($shop, $in, $copy), 'ok';
+    my $added = measured($account) - $before;
+    my $found = measure($account) - $before;
+    cmp_ok $found, '>', 900_000;
+    cmp_ok abs($added - $found), '<', 0.1 * $found, "added $added, found $found";
+
+    for my $place ([ 'before', 9, 0 ], [ 'after', 13, 1 ]) {
+        my ($word, $table, $is_passed) = @$place;
+        $session->query("update agent.account_measures set began_at = now(), sum_bytes = 0, copied_bytes = 0, at_deployment_id = '@{[ $shop->deployment ]}',
+            table_number = $table, last_key = null where account_id = '$account'");
+        is copied($shop, $in, AgentSQL::uuid()), 'ok';
+        my $copied = $session->value("select copied_bytes from agent.account_measures where account_id = '$account'");
+        cmp_ok abs($copied - $is_passed * $found), '<', 0.1 * $found, "beside a measure that stands $word them: $copied";
+    }
+    limit($account, stored_bytes => undef);
+};
+
 done_testing;

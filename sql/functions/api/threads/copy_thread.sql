@@ -117,7 +117,7 @@ begin
         if v_piece.left_bytes <= 0 then
             body := 'more';
         else
-            perform agent.finish_copy(v_copy, v_ttl, v_now);
+            v_piece.stored_bytes[6] := agent.finish_copy(v_copy, v_ttl, v_now);
         end if;
     end if;
     perform agent.add_stored_bytes(v_copy, v_piece.stored_bytes);

@@ -18,7 +18,7 @@ declare
     v_piece record;
 begin
     left_bytes := p_bytes;
-    stored_bytes := '{0,0,0,0,0}';
+    stored_bytes := '{0,0,0,0,0,0}';
     if p_copy.checkpoint_ns is not null then
         v_piece := agent.copy_history(p_copy, false, left_bytes);
         left_bytes := v_piece.left_bytes;

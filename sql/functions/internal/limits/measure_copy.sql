@@ -16,7 +16,7 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_tables constant text[] :=
-        '{checkpoints,checkpoint_snapshots,checkpoint_writes,checkpoint_items,checkpoint_blobs}';
+        '{checkpoints,checkpoint_snapshots,checkpoint_writes,checkpoint_items,checkpoint_blobs,checkpoint_tasks}';
 begin
     update agent.account_measures m
        set copied_bytes = m.copied_bytes + (
