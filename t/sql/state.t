@@ -582,6 +582,29 @@ subtest 'a report takes no memory for values that are sent in parts; a long one 
     }
 };
 
+subtest 'a report with more channels than a checkpoint may have shows none of them' => sub {
+    my $most = $session->value('select agent.most_channels()');
+    for my $with_pending (0, 1) {
+        my $thread = $play->thread;
+        my $claim = leased($thread);
+        my $id = AgentSQL::uuid();
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, values => { n => 1, log => [ 'a', 'b' ] }, next => ['a']));
+        my $save = sub {
+            my ($more) = @_;
+            my %values = (n => 2, log => { '$list' => { keep => 1, items => ['c'] } }, map({ ("same $_" => { '$same' => \1 }) } 1 .. $more));
+            $values{log} = [ 'a', 'c' ] if !$with_pending;
+            $play->save($worker, report($with_pending ? 'f' : 0, $claim, $id, next => ['b'], values => \%values));
+            return [ map { ref ? [@$_] : $_ } @{ shown($thread)->[0] }{qw(n log)} ];
+        };
+        my $kind = $with_pending ? 'pending writes' : 'an update';
+        is_deeply $save->($most - 2), [ 2, [ 'a', 'c' ] ], "$kind of as many channels";
+        is_deeply $save->($most - 1), [ 1, [ 'a', 'b' ] ], "$kind of one more";
+        is_deeply shown($thread)->[1], [ $with_pending ? 'a' : 'b' ], 'an update shows the nodes that it sends all the same';
+        is_deeply $save->(0), [ 2, [ 'a', 'c' ] ], "a later report of $kind";
+        $play->save($worker, AgentSQL::Play::finish($claim));
+    }
+};
+
 subtest 'after a rollback or a deletion no state, history or copy shows what the run reported, however much of it is left to delete' => sub {
     my $session = $play->session;
     for my $case ([ 'its checkpoints', 'a rollback' ], [ 'its reports', 'a rollback' ], [ 'its checkpoints', 'a deletion' ]) {
