@@ -9,38 +9,44 @@ language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
-declare
-    v_position jsonb;
-    v_member   record;
-    v_before   agent.channel_value;
-    v_content  text;
-    v_channels agent.channel_value[] := '{}';
 begin
-    v_position := agent.map_channels(p_row.channels);
-    for v_member in
-        select o.name, o.value, coalesce(n.word, '') as notation
-          from (
-                select distinct on (e.name) e.name, e.value, e.pos
-                  from json_each(p_report -> 'values') with ordinality as e (name, value, pos)
-                 order by e.name, e.pos desc
-               ) o
-          left join json_object_keys(case when agent.is_notation(o.value) then o.value end) n (word) on true
-         order by o.pos
-    loop
-        v_before := p_row.channels[(v_position ->> v_member.name)::integer];
-        if v_member.notation = '$list' then
-            v_before := agent.extend_list(
-                p_row.deployment_id, p_row.thread_id, v_member.name, v_before, v_member.value -> '$list');
-        elsif v_member.notation <> '$same' then
-            v_content := case when v_member.notation = '$value' then v_member.value -> '$value' else v_member.value end;
-            v_before := (v_member.name, null, octet_length(v_content), '{}', '{}', null, v_content);
-        end if;
-        if v_before.name is not null then
-            v_channels := v_channels || v_before;
-        end if;
-    end loop;
-    p_row.channels := v_channels;
     p_row.next := p_report -> 'next';
+    p_row.channels := (
+        -- A full join, since a nested loop, which would be quadratic, cannot execute it.
+        select coalesce(array_agg(
+                   case u.notation
+                       when '$same'
+                       then row(
+                           c.name, c.length, c.bytes, c.list_ids, c.ends, c.stored_from,
+                           c.content)::agent.channel_value
+                       when '$list'
+                       then agent.extend_list(
+                           p_row.deployment_id, p_row.thread_id, u.key,
+                           row(
+                               c.name, c.length, c.bytes, c.list_ids, c.ends, c.stored_from,
+                               c.content)::agent.channel_value,
+                           u.value -> '$list')
+                       else row(
+                           u.key, null, octet_length(u.content), '{}', '{}', null, u.content)::agent.channel_value
+                   end
+                   order by u.pos, c.pos)
+                   filter (where u.key is not null and (u.notation <> '$same' or c.name is not null)), '{}')
+          from (
+                select m.key, m.value, m.pos, n.notation,
+                       case n.notation when '$value' then m.value -> '$value' else m.value end::text as content
+                  from (
+                        select distinct on (e.key) e.key, e.value, e.pos
+                          from json_each(p_report -> 'values') with ordinality as e (key, value, pos)
+                         order by e.key, e.pos desc
+                       ) m
+                 cross join lateral (
+                        select coalesce(max(k.word), '') as notation
+                          from json_object_keys(case when agent.is_notation(m.value) then m.value end) k (word)
+                       ) n
+               ) u
+          full join unnest(p_row.channels) with ordinality
+               as c (name, length, bytes, list_ids, ends, stored_from, content, pos)
+            on c.name = u.key);
     return p_row;
 end
 $function$;
