@@ -382,4 +382,16 @@ subtest 'check_leases returns no row for a run that continues' => sub {
     $play->finish_all($worker);
 };
 
+subtest 'a claim is on the disk when it is committed, so that no crash of the database undoes it' => sub {
+    my $session = $play->session;
+    $play->run($play->thread);
+    $session->query('begin');
+    my @claims = $play->claim($worker);
+    is @claims, 1;
+    my $claimed = $session->value('select pg_current_wal_insert_lsn()');
+    $session->query('commit');
+    is $session->value("select pg_current_wal_flush_lsn() > '$claimed'"), 't';
+    $play->finish_all($worker);
+};
+
 done_testing;

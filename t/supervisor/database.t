@@ -364,11 +364,11 @@ subtest 'crashes of the database lose no run' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a crash of the database undoes a claim: the run is executed under the next epoch' => sub {
+subtest 'a failover of the database undoes a claim: the run is executed under the next epoch' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $run = $sv->start_run({ do => 'hang', once => 1 });
-    # As after the crash: ready again, with the epoch from before the claim.
+    # As after the failover: ready again, with the epoch from before the claim.
     sql("update agent.run_queue set state = 'ready', worker_id = null, epoch = epoch - 1, attempts = 0, "
         . "ready_seq = nextval('agent.run_ready_seq') where run_id = '$run'");
     $sv->wake;

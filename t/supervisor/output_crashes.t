@@ -64,7 +64,7 @@ subtest 'a short line among others crashes the database five times at most' => s
     my %input = (do => 'gate', path => $gate, count => 200);
     my @runs = create_all([ { %input, bytes => 700 } ], [ { %input, bytes => 100 } ]);
     $sv->wake;
-    # A later commit than that of their claim, which a crash can no longer undo.
+    # Both have started, so that their output shares a batch.
     wait_for('their first events', sub { sql("select count(distinct run_id) = 2 from agent.run_events where event = 'custom' and run_id in (" . quoted(@runs) . ')') eq 't' });
     my $before = recoveries();
     open_gate($gate);
@@ -91,6 +91,31 @@ subtest 'a run ends in error when its short line always ends the connection on w
     is error_of($run), 'OutputTimeoutError', 'its error is OutputTimeoutError';
     is attempts_of($other), 1, 'another run ends at its first attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+# A crash would undo a claim that is not on the disk: with this delay PostgreSQL does not write it there by itself.
+subtest 'the first line after the claim of a run crashes the database five times at most' => sub {
+    sql('alter system set wal_writer_delay = 10000');
+    sql('alter system set wal_writer_flush_after = 100000');
+    sql('select pg_reload_conf()');
+    my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => patient_timing());
+    $sv->wait_ready;
+    execute_at_lines(0, q{if new.event = 'metadata' then execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$; end if});
+    my $before = recoveries();
+    my $run = create_run({ do => 'hang' });
+    $sv->wake;
+    my $crashes;
+    wait_for('the end of the run, or one crash more', sub {
+        $crashes = recoveries() - $before;
+        $crashes > 5 || ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'");
+    }, 180);
+    cmp_ok $crashes, '<=', 5, 'no crash more';
+    is status_of($run), 'error', 'its run ends in error';
+    unlike $sv->log_text, qr/AGT0343/, 'no crash undoes the claim';
+    sql('alter table agent.run_events disable trigger user');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql("alter system reset $_") for qw(wal_writer_delay wal_writer_flush_after);
+    sql('select pg_reload_conf()');
 };
 
 sub shortages { return scalar(() = slurp($pg->host . '/postgres.log') =~ /ERROR:  out of memory/g) }

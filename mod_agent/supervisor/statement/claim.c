@@ -268,10 +268,10 @@ static bool lose_earlier(agent_runs_t *runs, const agent_lease_key_t *key)
 
 /*
  * Whether this worker had a lease with this key and has not finished with it.
- * A claim commits asynchronously, so a crash of the database can undo it: then
- * the run is claimed again under the same epoch, while a runner still executes
- * it, or a statement about the first lease waits or is in flight, whose result
- * would be taken for one about the second lease.
+ * A claim does not wait for a standby, so a failover can undo it: then the run
+ * is claimed again under the same epoch, while a runner still executes it, or a
+ * statement about the first lease waits or is in flight, whose result would be
+ * taken for one about the second lease.
  */
 static bool is_known(const agent_runs_t *runs, const agent_lease_key_t *key)
 {

@@ -67,7 +67,7 @@ void agent_worker_on_connected(void *part, bool is_first,
         delay_sweep(worker);
     }
     worker->renew_at = worker->context->now;
-    /* A crash of the database may have undone the last claims. */
+    /* A failover of the database may have undone the last claims. */
     agent_schedule_check(worker->schedule);
     agent_schedule_claim(worker->schedule);
 }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runs of a worker that were cancelled or lost. Also called first after each reconnect: a claim commits
--- asynchronously and can be lost when the database crashes. p_items: as in agent.release_runs.
+-- The runs of a worker that were cancelled or lost. Also called first after each reconnect: a claim does not
+-- wait for a standby and can be lost with a failover. p_items: as in agent.release_runs.
 -- Returns: cancel: interrupt or rollback was requested; lost: the worker no longer holds the lease. No row
 --          for a run that continues.
 -- Locks:   none.

@@ -22,8 +22,9 @@
 --          which numbering continues; -1 for none. quarantines_passed: how often the run has passed quarantine
 --          (agent.requeue_run); each time its next quarantine takes longer.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
---          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
---          leaves the run ready.
+--          ones, and records of runs that have waited past midnight. A claim commits to the local disk: if a crash
+--          undid it, crashes that the output of the run causes would be counted from the start. A standby may not
+--          have it.
 create or replace function agent.claim_runs(
     p_worker_id bigint,
     p_deployment_ids uuid[],
@@ -82,7 +83,6 @@ begin
         end if;
     end if;
 
-    perform set_config('synchronous_commit', 'off', true);
     perform from agent.workers w where w.worker_id = p_worker_id and w.state = 'live' for share;
     if not found then
         return;
@@ -95,6 +95,7 @@ begin
     v_rows := agent.lock_ready_runs(
         p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_quarantined, p_limit, p_accounts,
         p_running, v_free, v_held);
+    perform set_config('synchronous_commit', case when cardinality(v_rows) > 0 then 'local' else 'off' end, true);
     if exists (select from agent.account_counts) then
         perform agent.count_started_runs(v_rows);
     end if;
