@@ -26,6 +26,7 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->ping_interval, apr_time_from_sec(10));
     set_default(&timing->ping_timeout, apr_time_from_sec(15));
     set_default(&timing->ready_timeout, apr_time_from_sec(30));
+    set_default(&timing->import_pause, apr_time_from_sec(600));
     set_default(&timing->cancel_grace, apr_time_from_sec(10));
     set_default(&timing->drain_grace, apr_time_from_sec(60));
     set_default(&timing->quarantine, apr_time_from_sec(10));

@@ -18,9 +18,11 @@ static void import_graphs(json_object *graphs, json_object *failed)
     json_object_object_foreach(graphs, key, graph)
     {
         const char *start = get(graph, "start");
+        const char *until = get(graph, "until");
 
         if (start == NULL || strncmp(start, "import_", 7) != 0
-            || get(failed, key) != NULL) {
+            || get(failed, key) != NULL
+            || (until != NULL && access(until, F_OK) == 0)) {
             continue;
         }
         say("{\"type\":\"importing\",\"graph_id\":\"%s\"}", key);

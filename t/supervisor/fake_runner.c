@@ -11,7 +11,7 @@
  * input.spent: each later pong says that the runner is to be replaced.
  * input.once: later attempts are noop; drains: on `stop` it sends it as an
  * event, a checkpoint and its end. hello.graphs.*.start: never_ready, exit;
- * import_exits, import_blocks: the import of the graph ends or blocks it.
+ * import_exits, import_blocks: its import ends or blocks it, without `until`.
  */
 #include <errno.h>
 #include <fcntl.h>

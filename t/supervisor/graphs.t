@@ -142,6 +142,27 @@ for my $start (sort keys %import_of) {
     };
 }
 
+subtest 'a graph whose import has ended two runners is imported again later, by each runner' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0755, $dir;
+    my $sv = supervisor('a', { good => {}, late => { start => 'import_exits', until => "$dir/repaired" } }, runners => 2,
+        timing_ms => { %{ fast_timing() }, import_pause => 1000 });
+    wait_for('its import to fail twice', sub { 2 <= (() = $sv->log_text =~ /AGT0376: .*: the graph is not imported again/g) });
+    is stored('late', "error ->> 'error'"), 'GraphImportError', 'the graph is reported with an error';
+    wait_all_final('success', create_run({ do => 'noop' }, graph => 'good'));
+    open my $file, '>', "$dir/repaired" or die "$dir/repaired: $!\n";
+    close $file;
+    wait_stored('late', 'error is null');
+    wait_for('both runners to have it', sub {
+        my @runs = create_each(4, { do => 'noop' }, graph => 'late');
+        wait_final($_) for @runs;
+        return 4 == grep { status_of($_) eq 'success' } @runs;
+    });
+    pass 'its runs succeed in both runners';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql('delete from agent.assistants; delete from agent.graphs');
+};
+
 sub stored_failing { return poll("select count(*) from agent.workers where state = 'live' and failing_graph_ids = '{shared}'") }
 
 subtest 'runs of a program that does not start end in error' => sub {

@@ -281,6 +281,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.ping_interval = get_ms(timing, "ping_interval", 0);
     config->timing.ping_timeout = get_ms(timing, "ping_timeout", 0);
     config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);
+    config->timing.import_pause = get_ms(timing, "import_pause", 0);
     config->timing.cancel_grace = get_ms(timing, "cancel_grace", 0);
     config->timing.drain_grace = get_ms(timing, "drain_grace", 0);
     config->timing.quarantine = get_ms(timing, "quarantine", 0);

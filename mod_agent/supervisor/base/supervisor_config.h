@@ -27,6 +27,8 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t ping_timeout;
     /* For a new runner to say `ready` (30 s). */
     apr_interval_time_t ready_timeout;
+    /* From the failure of a graph's import until the next one (10 min). */
+    apr_interval_time_t import_pause;
     /* For a cancelled run to end (10 s). */
     apr_interval_time_t cancel_grace;
     /* For the runs of a runner that drains, unless its replacement was ready

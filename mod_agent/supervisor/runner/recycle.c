@@ -7,15 +7,26 @@
 #include "drain.h"
 #include "watch.h"
 
+/* Whether its replacement may have a graph whose import has failed. */
+static bool lacks_graph(const agent_runner_t *runner)
+{
+    const agent_graph_table_t *graphs = &runner->runner_pool->graphs;
+
+    return agent_graphs_are_due(graphs)
+        || (runner->is_warned && runner->recoveries != graphs->recoveries);
+}
+
 /* A runner without a run is kept: its replacement would be no better. */
 static bool reaches_bound(const agent_runner_t *runner)
 {
     const agent_pool_config_t *config = runner->runner_pool->config;
 
-    return runner->group.used > 0
-        && (runner->wants_replacement
-            || (config->max_runs > 0 && runner->group.used >= config->max_runs)
-            || agent_runner_watch_exceeds(runner, config->recycle_memory));
+    return lacks_graph(runner)
+        || (runner->group.used > 0
+            && (runner->wants_replacement
+                || (config->max_runs > 0
+                    && runner->group.used >= config->max_runs)
+                || agent_runner_watch_exceeds(runner, config->recycle_memory)));
 }
 
 /* Its replacement is started by slots.h. */

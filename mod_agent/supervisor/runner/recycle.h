@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runners that are replaced after a number of runs, with an amount of memory,
- * or because they ask for it (`pong`): their replacement is ready before they
- * get no more runs, and a pool replaces one at a time.
+ * because they ask for it (`pong`), or for a graph whose import has failed:
+ * their replacement is ready before they get no more runs, and a pool replaces
+ * one at a time.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_RECYCLE_H
 #define AGENT_SUPERVISOR_RUNNER_RECYCLE_H

@@ -306,20 +306,65 @@ bool agent_graphs_blame(const agent_graph_table_t *table,
         graph->is_quarantined = true;
         return false;
     }
-    graph->failure = apr_psprintf(
-        table->context->pool,
-        "{\"error\":\"GraphImportError\",\"message\":\"Two processes in a row "
-        "have ended while they imported the graph: %s. It is not imported "
-        "again until the server is restarted.\"}",
-        reason);
+    graph->failure = reason;
+    graph->retry_at = table->context->now + table->context->timing.import_pause;
+    graph->is_retried = false;
     return true;
 }
 
-void agent_graphs_clear(const agent_graph_table_t *table)
+void agent_graphs_clear(agent_graph_table_t *table)
 {
+    bool is_recovery = false;
+
     for (int i = 0; i < table->count; i++) {
+        is_recovery = is_recovery || table->graphs[i].is_retried;
+        table->graphs[i].is_retried = false;
         table->graphs[i].is_quarantined = false;
     }
+    table->recoveries += is_recovery;
+}
+
+static bool is_due(const agent_graph_table_t *table,
+                   const agent_reported_graph_t *graph)
+{
+    return graph->failure != NULL && graph->retry_at <= table->context->now;
+}
+
+bool agent_graphs_are_due(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (is_due(table, &table->graphs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void agent_graphs_retry(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        agent_reported_graph_t *graph = &table->graphs[i];
+
+        if (is_due(table, graph)) {
+            graph->failure = NULL;
+            graph->is_quarantined = true;
+            graph->is_retried = true;
+        }
+    }
+}
+
+/* `,"NAME":{...}`: the graph and its error. */
+static void print_failure(agent_buffer_t *out, const agent_graph_table_t *table,
+                          const agent_reported_graph_t *graph, apr_pool_t *pool)
+{
+    agent_buffer_print(
+        out,
+        "%s%s:{\"error\":\"GraphImportError\",\"message\":\"Two processes in "
+        "a row have ended while they imported the graph: %s. It is imported "
+        "again %d s later, or when the server is restarted.\"}",
+        agent_buffer_length(out) > 0 ? "," : "{",
+        agent_json_quote(graph->name, pool), graph->failure,
+        (int)apr_time_sec(table->context->timing.import_pause));
 }
 
 const char *agent_graphs_print_failed(const agent_graph_table_t *table,
@@ -334,9 +379,7 @@ const char *agent_graphs_print_failed(const agent_graph_table_t *table,
 
         is_any = is_any || graph->is_quarantined || graph->failure != NULL;
         if (graph->failure != NULL) {
-            agent_buffer_print(
-                &text, "%s%s:%s", agent_buffer_length(&text) > 0 ? "," : "{",
-                agent_json_quote(graph->name, pool), graph->failure);
+            print_failure(&text, table, graph, pool);
         }
     }
     if (agent_buffer_length(&text) == 0) {

@@ -35,9 +35,13 @@ typedef struct agent_reported_graph_t {
     /* The statement in flight has the report. */
     bool is_sent;
     /* A runner has ended while it imported the graph, and none was ready since;
-     * a later one did so too: the error of the graph, JSON text, or NULL. */
+     * a later one did so too: why, a constant, or NULL, and until when the
+     * graph is not imported. */
     bool is_quarantined;
     const char *failure;
+    apr_time_t retry_at;
+    /* It has failed, and is imported again. */
+    bool is_retried;
     /* For statement/claim.h: the highest ready_seq that a claim returned. */
     apr_int64_t max_ready_seq;
 } agent_reported_graph_t;
@@ -65,6 +69,8 @@ typedef struct agent_graph_table_t {
     agent_graph_set_t *sets;
     int set_count;
     int set_max;
+    /* How often a runner was ready after graphs that had failed. */
+    unsigned recoveries;
 } agent_graph_table_t;
 
 void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
@@ -96,14 +102,20 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
  * Records that a runner ended while it imported the graph. The first time the
  * graph is quarantined. If the runner knew that (is_warned: it imported one
  * graph after another), the graph has failed, and later runners are told not to
- * import it, until the supervisor starts again: no event tells that the graph
- * has changed. reason: of the end. Returns whether the graph has failed now.
+ * import it, for timing.import_pause: no event tells that the graph has
+ * changed, or that the host has memory again. reason: of the end, a constant.
+ * Returns whether the graph has failed now.
  */
 bool agent_graphs_blame(const agent_graph_table_t *table,
                         agent_reported_graph_t *graph, bool is_warned,
                         const char *reason);
 /* Ends the quarantine of all graphs: a runner is ready. */
-void agent_graphs_clear(const agent_graph_table_t *table);
+void agent_graphs_clear(agent_graph_table_t *table);
+
+/* Whether the pause of a graph that has failed is over. */
+bool agent_graphs_are_due(const agent_graph_table_t *table);
+/* Quarantines these graphs: the next runner imports them again. */
+void agent_graphs_retry(const agent_graph_table_t *table);
 
 /* Returns the graphs that have failed with their errors, as a JSON object in
  * pool; NULL: none has, and none is quarantined. */

@@ -84,10 +84,13 @@ static apr_status_t make_pipes(int pipes[AGENT_SPAWNER_FDS][2])
 static void say_hello(agent_runner_t *runner)
 {
     const agent_pool_config_t *config = runner->runner_pool->config;
-    const char *failed = agent_graphs_print_failed(&runner->runner_pool->graphs,
-                                                   runner->pool);
+    const agent_graph_table_t *graphs = &runner->runner_pool->graphs;
+    const char *failed;
 
+    agent_graphs_retry(graphs);
+    failed = agent_graphs_print_failed(graphs, runner->pool);
     runner->is_warned = failed != NULL;
+    runner->recoveries = graphs->recoveries;
     agent_protocol_hello(agent_runner_input(runner), config->application,
                          config->graphs, failed);
 }
@@ -200,8 +203,8 @@ static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
                        "graph %s (%s)%s",
                        (int)runner->pid, pool->config->name,
                        runner->importing->name, runner->reason,
-                       has_failed ? ": the graph is not imported again until "
-                                    "the next start"
+                       has_failed ? ": the graph is not imported again for "
+                                    "some minutes"
                                   : "");
 }
 

@@ -70,7 +70,8 @@ struct agent_runner_t {
     agent_lease_group_t group;
     agent_reported_graph_t *importing; /* until it is ready; NULL: none */
     bool is_warned; /* an earlier start has failed: `failed` of its hello */
-    int slots;      /* 0 until it is ready */
+    unsigned recoveries;    /* of its pool, at its start */
+    int slots;              /* 0 until it is ready */
     agent_graph_set_t *set; /* NULL until it is ready */
     agent_loss_t loss;      /* how its runs are treated at its end */
     const char *reason;     /* why, a constant */
@@ -137,7 +138,6 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
-
 /* Marks a runner dead, once; it is freed later. */
 void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner);
 /* Frees runners that have ended. No handler of a descriptor may call it. */
