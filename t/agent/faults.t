@@ -30,6 +30,25 @@ sub attempts {
             =~ /^event: metadata$/mg);
 }
 
+subtest 'faults: a command is given once, and passes its breakpoint in the next attempt too' => sub {
+    my %stop = (assistant_id => 'gated', interrupt_before => ['tools']);
+    for my $command ({ resume => 'yes' }, { resume => 'yes', update => { messages => [] } }, { goto => 'tools' }) {
+        my $title = join ', ', sort keys %{$command};
+        my $thread = $client->new_thread;
+        $client->join_run($client->create_run($thread, 'use gate {}', %stop));
+        my $run = $client->create_run($thread, undef, input => undef, command => $command, %stop);
+        $gate->wait_calls(1);
+        kill KILL => runner_pids($parent);
+        $gate->open;
+        $gate->wait_calls(1);
+        $gate->open;
+        $client->join_run($run);
+        is $client->get_run($run)->{status}, 'success', "faults: the run with $title succeeds";
+        is join(' ', map { $_->{type} } @{ $client->get_state($thread)->{values}{messages} }), 'human ai tool ai',
+            "faults: the run with $title has executed the tool, and each node once";
+    }
+};
+
 subtest 'faults: the runs of a killed runner are executed again' => sub {
     my @runs = map {
         $client->create_run($client->new_thread, 'use gate {}', assistant_id => 'gated')

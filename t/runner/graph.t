@@ -206,6 +206,19 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
 
 # --- Commands ----------------------------------------------------------------
 
+for my $command ({ goto => 'tools' }, { update => { messages => [] } }) {
+    my ($title) = keys %{$command};
+    my %stop = (interrupt_before => ['tools']);
+    my %first = continue_from(run(input => human($TOOL), %stop));
+    my @lines = run(%first, %stop, command => $command);
+    my ($saved) = checkpoints(@lines);
+    is_deeply [ $saved->{metadata}{source}, $saved->{next} ], [ 'input', ['tools'] ], "command: $title makes a checkpoint before the next node";
+    is_deeply +(checkpoints(@lines))[-1]{next}, [], "command: $title passes the breakpoint at which the thread waits";
+    my $run_id = new_uuid();
+    my %retry = (continue_from($saved), %stop, run_id => $run_id, attempt => 2, epoch => 2);
+    @{ $retry{checkpoint} }{qw(run_id source)} = ($run_id, 'input');
+    is_deeply +(checkpoints(run(%retry)))[-1]{next}, [], "command: $title passes it in the next attempt too";
+}
 {
     my @first = run(input => human($TOOL), interrupt_before => ['tools']);
     my @lines = run(continue_from(@first), command => { resume => 'yes' });

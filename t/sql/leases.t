@@ -231,7 +231,7 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     is $start->{input}, undef;
     is $start->{command}, undef;
     cmp_ok delete $start->{checkpoint}{bytes}, '>', 10;
-    is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'], format => 'python' };
+    is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, source => 'loop', step => 0, next => ['agent'], format => 'python' };
     is_deeply $play->start_values($again), { messages => [ AgentSQL::Play::human('x') ] };
     $play->finish_all($worker);
 };

@@ -150,7 +150,7 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         runner_change_apply(run, &change);
     }
     runner_checkpoint_save(
-        run, "loop",
+        run, "input",
         update ? runner_value_wrap("__start__", runner_value_share(update))
                : NULL);
     return APR_SUCCESS;
@@ -188,18 +188,27 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
     return read_next(run, agent_json_get(checkpoint, "next"), problem);
 }
 
+/* Whether the checkpoint is that of a command, before the next node. */
+static bool is_of_command(const runner_run_t *run, json_object *checkpoint)
+{
+    return run->next != RUNNER_NODE_START
+        && strcmp(agent_json_string(checkpoint, "source", ""), "input") == 0;
+}
+
 /*
  * Whether a client continues the thread, and passes the breakpoint. When the
  * supervisor restarts this run after its runner was lost or drained, the run
- * stops at the breakpoint. When the writer of the checkpoint is unknown, only a
- * first attempt counts as a client's.
+ * stops at the breakpoint, unless its command has passed it. When the writer of
+ * the checkpoint is unknown, only a first attempt counts as a client's.
  */
 static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
 {
     const char *writer = agent_json_string(checkpoint, "run_id", NULL);
 
-    return writer != NULL ? strcmp(writer, run->run_id) != 0
-                          : run->attempt <= 1 && run->epoch <= 1;
+    if (writer == NULL) {
+        return run->attempt <= 1 && run->epoch <= 1;
+    }
+    return strcmp(writer, run->run_id) != 0 || is_of_command(run, checkpoint);
 }
 
 /* Whether a message is the partial answer of a cancelled run

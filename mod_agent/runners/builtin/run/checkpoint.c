@@ -183,7 +183,7 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
         runner_emit_clear(run);
         return;
     }
-    if (strcmp(source, "loop") == 0) {
+    if (!run->is_call && run->next != RUNNER_NODE_START) {
         runner_emit_values(run);
     }
     if (run->modes & RUNNER_MODE_CHECKPOINTS) {

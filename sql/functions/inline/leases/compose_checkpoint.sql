@@ -17,6 +17,7 @@ as $function$
                when k.checkpoint_id is not null then json_build_object(
                    'checkpoint_id', k.checkpoint_id,
                    'run_id', k.run_id,
+                   'source', k.metadata ->> 'source',
                    'step', k.metadata -> 'step',
                    'next', k.next,
                    'bytes', k.state_bytes,
