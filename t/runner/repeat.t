@@ -114,12 +114,13 @@ sub update_of { return (map { $_->{task}{values} } grep { $_->{task}{id} eq $UPD
 # Whether a line stores the answers of a node.
 sub is_answer { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_path} ne '' && grep { $_->[1] eq '__resume__' } @{ $line->{writes} } }
 
-sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} eq $UPDATE }
+# Whether a line stores what a node of the root graph has written or asked.
+sub is_end { my ($line) = @_; return $line->{type} eq 'put_writes' && ($line->{ns} // '') eq '' && $line->{task_path} ne '' }
 
 # The command is given to a thread that waits, its process is lost after a line, and another one repeats the run.
-# Returns the runner, the thread and the lines of the second attempt.
+# Returns the runner, the thread and the lines of the second attempt. lost: receives those of the first one.
 sub repeat {
-    my ($language, $graph, $last, $command) = @_;
+    my ($language, $graph, $last, $command, $lost) = @_;
     my $runner = runner_in($language);
     my $thread = new_uuid();
     my %run = (graph_id => $graph);
@@ -128,11 +129,15 @@ sub repeat {
     $runner->{last} = $last;
     my $start = start_line(%run, $runner->next_run($thread), command => $command);
     $runner->send($start);
-    $runner->lines_until($last);
+    my @before = $runner->lines_until($last);
+    @{ $lost // [] } = @before;
     my $records = $runner->records;
     undef $runner;
     $runner = runner_in($language, $records);
-    my @lines = $runner->run(%{$start}, attempt => 2, epoch => 2, answered => $records->has_answered($thread, $start->{run_id}) ? \1 : \0);
+    my %next = $runner->next_run($thread);
+    # As the server does for a run that has put a checkpoint.
+    my %rest = ($next{checkpoint}{run_id} // '') eq $start->{run_id} ? (%next, command => undef) : ();
+    my @lines = $runner->run(%{$start}, %rest, attempt => 2, epoch => 2, answered => $records->has_answered($thread, $start->{run_id}) ? \1 : \0);
     is $lines[-1]{status}, 'success', "$language, $graph: the repeated run succeeds" or diag explain $lines[-1]{error};
     return ($runner, $thread, @lines);
 }
@@ -159,13 +164,14 @@ for my $language ('python', 'python 1.0', 'javascript') {
             [ 'a value, an update' => { resume => 'yes', update => { log => ['U'], n => 7 } } ])
         {
             my ($title, $command) = ("$language, $graph, $case->[0]", $case->[1]);
-            my ($runner, $thread, @lines) = repeat($language, $graph, \&is_answer, $command);
+            my ($runner, $thread, @lines) = repeat($language, $graph, \&is_answer, $command, \my @lost);
             ok questions(@lines)->{second}, "$title: the second question is still open" or diag explain [ map { $_->{' text'} } @lines ];
             my @updated = $title =~ /update/ ? 'U' : ();
             my %answer = map { $_ => 'no' } questions(@lines)->{second};
             is_deeply answer($runner, $thread, $graph, \%answer), [ sort 'add', 'yes no', @updated ], "$title: the next run answers it";
             next if $graph ne 'one' || !@updated;
             is_deeply update_of(@lines), { log => [ 'input', 'U' ], n => 7 }, "$title: the state shows the update";
+            is_deeply update_of(@lost), { log => [ 'input', 'U' ], n => 7 }, "$title: so it did before the process was lost";
             is head($runner, $thread)->{values}{n}, 7, "$title: a channel with one value has it";
         }
     }
@@ -180,8 +186,9 @@ for my $language ('python', 'python 1.0', 'javascript') {
     ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";
     is_deeply answer($runner, $thread, 'fan', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the other one is not lost";
 
-    ($runner, $thread, @lines) = repeat($language, 'one', \&is_command, { update => { log => ['U'], n => 7 }, goto => 'add' });
-    is_deeply update_of(@lines), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto";
+    ($runner, $thread, @lines) = repeat($language, 'one', \&is_end, { update => { log => ['U'], n => 7 }, goto => 'add' }, \my @lost);
+    is_deeply update_of(@lost), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto before a node has ended";
+    is_deeply update_of(@lost, @lines), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows the update with goto when the run has ended";
     @lines = $runner->run(graph_id => 'one', $runner->next_run($thread), input => undef);
     is $lines[-1]{status}, 'success', "$language: a thread whose update was repeated can be used" or diag explain $lines[-1]{error};
 }

@@ -207,13 +207,17 @@ export class Checkpoints {
         return sent;
     }
 
-    // Sends what the command of the run has changed in a root checkpoint: the library keeps it as writes to that
+    // The line `task` with what commands have changed in a root checkpoint: the library keeps it as writes to that
     // checkpoint. names: a Set of the channels of updates.
-    sendUpdate(id, names, { values, next }) {
+    updateLine(id, names, { values, next }) {
         const shown = Object.entries(valuesOf(values)).filter(([name, value]) => names.has(name) && value !== undefined);
-        return this.#output.send('task', { checkpoint_id: id, task: {
+        return { checkpoint_id: id, task: {
             id: UPDATE_ID, next: next.map(String),
-            values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), render(value)])) } });
+            values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), render(value)])) } };
+    }
+
+    sendUpdate(line) {
+        return this.#output.send('task', line);
     }
 
     // Sends the root checkpoint that was sent or remembered last with the pending writes of its

@@ -54,11 +54,16 @@ export class Records {
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
     afterPut = () => {};
+    // Called when the update or `goto` of a command was stored; may return a promise.
+    afterCommand = () => {};
     // The root checkpoint whose tasks have written last; that of the update or `goto` of a command.
     written;
     commanded;
-    // The channels that commands have written to that checkpoint.
+    // The channels that commands have written to that checkpoint, or are about to.
     updated = new Set();
+    // Whether the library goes on with the writes of the last command in place of those of earlier ones; when it reads the
+    // checkpoint it shows all of them.
+    hasReplaced = false;
     // Whether a node has ended, which is not to be executed again.
     hasResults = false;
 
@@ -222,13 +227,14 @@ export class Records {
         if (typeof taskId !== 'string' || taskId === '' || taskId.length > TASK_ID_MAX || cleanText(taskId) !== taskId) {
             throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${TASK_ID_MAX} characters`);
         }
+        const isUpdate = ns === '' && taskId === UPDATE_ID && writes.some(([channel]) => !INDEXES.has(channel));
+        if (isUpdate) {
+            this.hasReplaced = this.updated.size > 0;
+            writes.forEach(([channel]) => this.updated.add(channel));
+        }
         await this.#inTurn(async () => {
             if (ns === '') {
                 this.written = id;
-                if (taskId === UPDATE_ID && writes.some(([channel]) => !INDEXES.has(channel))) {
-                    this.commanded = id;
-                    writes.forEach(([channel]) => this.updated.add(channel));
-                }
             }
             this.hasResults ||= ns !== '' || this.known.lastPut('')?.source !== 'input';
             const rows = [];
@@ -237,8 +243,13 @@ export class Records {
                 const ref = await this.#blobs.reference(value);
                 rows.push([INDEXES.get(channel) ?? index, channel, difference(undefined, ref)]);
             }
-            return this.#output.send('put_writes',
+            const sent = this.#output.send('put_writes',
                 { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', TASK_PATH_BYTES_MAX), writes: rows });
+            if (isUpdate) {
+                this.commanded = id;
+                return this.afterCommand() ?? sent;
+            }
+            return sent;
         });
     }
 

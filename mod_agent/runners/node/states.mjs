@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of a run as lines `checkpoint` and `task`: those that the library streams, those
 // that it puts and does not stream, and with durability `exit` those of subgraphs at their end.
+import { isDeepStrictEqual } from 'node:util';
 import { Held } from './held.mjs';
 
 export class States {
@@ -12,12 +13,16 @@ export class States {
     #held = new Held();
     // The number of tasks of the root graph's step.
     #taskCount = 0;
+    // The line that shows the update of the command, and the one that was sent.
+    #update;
+    #shown;
 
     // run: records, checkpoints, message; readState(id): a state of the graph; noteFailure(error): the
     // reason of its end; isShowing, isLate.
     constructor(run) {
         this.#run = run;
         this.#checkpoints = run.checkpoints;
+        run.records.afterCommand = () => this.#showUpdate();
     }
 
     // A checkpoint of the library's stream.
@@ -37,8 +42,14 @@ export class States {
             if (ns === '' && this.#isUntouched(id)) {
                 this.#checkpoints.remember(id, payload.values);
             }
+            if (ns === '') {
+                await this.#noteUpdate(id, payload);
+            }
             this.#current.set(namespace.join('|'), { ns, id });
         } else if (known.isUnshown(id) || await known.waitForPut(ns, id)) {
+            if (ns === '') {
+                await this.#noteUpdate(id, payload);
+            }
             const wait = this.#show(ns, id, payload);
             if (wait) {
                 await wait;
@@ -147,13 +158,47 @@ export class States {
         }
     }
 
+    // The checkpoint from which the run starts, as its command has changed it: the library streams it, or the one that
+    // it makes of it. An error is that of sendUpdate().
+    #noteUpdate(id, payload) {
+        const { records, message } = this.#run;
+        const start = message.checkpoint?.checkpoint_id;
+        const parent = payload.metadata?.source === 'input' ? payload.parentConfig?.configurable?.checkpoint_id : undefined;
+        const hasUpdate = message.command?.update || message.command?.goto;
+        if (!hasUpdate || records.hasReplaced || start === undefined || (id !== start && parent !== start)) {
+            return undefined;
+        }
+        try {
+            this.#update ??= this.#checkpoints.updateLine(start, records.updated, payload);
+            return this.#showUpdate();
+        } catch {
+            return undefined;
+        }
+    }
+
+    // While the run executes, since its process may be lost before the end.
+    #showUpdate() {
+        if (!this.#update || this.#shown || this.#run.records.commanded !== this.#update.checkpoint_id) {
+            return undefined;
+        }
+        this.#shown = this.#update;
+        try {
+            return this.#checkpoints.sendUpdate(this.#shown);
+        } catch {
+            return undefined;
+        }
+    }
+
     // At the end: the checkpoint that commands have changed, if that of the run has. The server shows the last
     // line only: it has what earlier runs have changed too.
     async sendUpdate() {
         const { records } = this.#run;
         if (records.commanded !== undefined) {
             records.reuse();
-            await this.#checkpoints.sendUpdate(records.commanded, records.updated, await this.#run.readState(records.commanded));
+            const line = this.#checkpoints.updateLine(records.commanded, records.updated, await this.#run.readState(records.commanded));
+            if (!isDeepStrictEqual(line, this.#shown)) {
+                await this.#checkpoints.sendUpdate(line);
+            }
         }
     }
 

@@ -87,8 +87,9 @@ class Records:
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
         # changes for each channel of which the checkpoint has a new version.
         self.on_put: OnPut | None = None
-        # Whether the writes of a command were stored.
+        # Whether the writes of a command were stored; called when they are.
         self.has_command = False
+        self.on_command: Callable[[], None] | None = None
         # The root checkpoint whose tasks have written last.
         self.written: str | None = None
         # The checkpoint that hold() has read, and what was decoded of it.
@@ -163,8 +164,11 @@ class Records:
             ("task_id", jsontext.dumps(task_id)), ("task_path", cut_text(task_path, TASK_PATH_BYTES_MAX)),
             ("writes", jsontext.array(texts))])
         if not ns:
-            self.has_command = self.has_command or task_id == UPDATE_ID
             self.written = checkpoint_id
+            if task_id == UPDATE_ID:
+                self.has_command = True
+                if self.on_command is not None:
+                    self.on_command()
         # A node that has ended is not executed again, even if the next one ends the process.
         if not task_path.endswith(START):
             if task_id == self._lone_task and all(index >= 0 for index, _, _ in writes):

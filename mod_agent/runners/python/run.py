@@ -51,6 +51,7 @@ class Run(Job):
         self._is_exit = self._durability == "exit"
         self.records.is_sync = self._durability == "sync"
         self.records.on_put = self.checkpoints.capture
+        self.records.on_command = self._show_update
         modes = set(message["stream_modes"])
         self._modes = modes
         self._stream = Stream(output, modes, bool(message.get("stream_subgraphs")), self.metadata)
