@@ -16,6 +16,7 @@ plan skip_all => 'the runners of applications have no such build' if is_sanitize
 my ($UPDATE, $PENDING) = map { my $digit = $_; join '-', map { $digit x $_ } 8, 4, 4, 4, 12 } 0, 'f';
 
 my %file_of = (python => [ 'pending.py', <<'PYTHON' ], javascript => [ 'pending.mjs', <<'JAVASCRIPT' ]);
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -25,6 +26,7 @@ from langgraph.types import interrupt
 class State(TypedDict, total=False):
     log: Annotated[list, operator.add]
     other: dict
+    turns: int
     text: Annotated[str, lambda _, written: written * 9_000_000]
 
 async def add(state: State):
@@ -46,7 +48,35 @@ def make(**nodes):
         builder.add_edge(START, name)
     return builder.compile()
 
+asked = []
+
+async def question(state: State):
+    asked.append(True)
+    return {"log": [{"by": interrupt("question")}]}
+
+async def fail(state: State):
+    while not asked:
+        await asyncio.sleep(0)
+    asked.clear()
+    for _ in range(state["turns"]):
+        await asyncio.sleep(0)
+    raise ValueError("fails")
+
+held = []
+
+# Asks, and when it is executed again for its answer it does not end.
+async def hold(state: State):
+    held.append(True)
+    if len(held) > 1:
+        await asyncio.Event().wait()
+    return {"log": [{"by": interrupt("held")}]}
+
+async def refuse(state: State):
+    raise ValueError(interrupt("refused"))
+
 fan = make(add=add, ask=ask, tell=tell)
+aborted = make(refuse=refuse, deep=make(hold=hold))
+failing = make(ask=ask, deep=make(question=question), fail=fail)
 long = make(grow=grow, ask=ask)
 both = make(ask=ask, tell=tell)
 PYTHON
@@ -55,6 +85,7 @@ import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
 const State = Annotation.Root({
     log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }),
     other: Annotation(),
+    turns: Annotation(),
     text: Annotation({ reducer: (_, written) => written.repeat(9_000_000), default: () => '' }),
 });
 const add = async () => ({ log: [{ by: 'add' }] });
@@ -70,9 +101,42 @@ function make(nodes) {
     return builder.compile();
 }
 
+const asked = [];
+
+async function question() {
+    asked.push(true);
+    return { log: [{ by: interrupt('question') }] };
+}
+
+async function fail({ turns }) {
+    while (asked.length === 0) {
+        await null;
+        await new Promise((resolve) => { setImmediate(resolve); });
+    }
+    asked.length = 0;
+    for (let turn = 0; turn < turns * 4; turn += 1) {
+        await null;
+    }
+    throw new TypeError('fails');
+}
+
+const held = [];
+
+// Asks, and when it is executed again for its answer it does not end.
+async function hold() {
+    held.push(true);
+    if (held.length > 1) {
+        await new Promise(() => {});
+    }
+    return { log: [{ by: interrupt('held') }] };
+}
+
+async function refuse() {
+    throw new TypeError(interrupt('refused'));
+}
+
 export const fan = make({ add, ask, tell });
-export const long = make({ grow, ask });
-export const both = make({ ask, tell });
+export const aborted = make({ refuse, deep: make({ hold }) });
 JAVASCRIPT
 
 # A runner with the newest packages, or for 'python 1.0' with the oldest.
@@ -80,7 +144,7 @@ sub runner_in {
     my ($language, $version) = split / /, $_[0];
     my ($interpreter, $program) = runner_of($language);
     my ($file, $text) = @{ $file_of{$language} };
-    my %graphs = map { $_ => "./$file:$_" } qw(fan long both);
+    my %graphs = map { $_ => "./$file:$_" } qw(fan long both failing aborted);
     return ApplicationTest->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
         directory => folder_of($language, { graphs => \%graphs }, $file => $text));
 }
@@ -92,6 +156,20 @@ sub pending { return [ map { [ $_->{checkpoint_id}, @{ $_->{task} }{qw(values ne
 sub ids_of {
     my @tasks = ((map { $_->{task} } lines_of('task', @_)), map { @{ $_->{tasks} } } lines_of('checkpoint', @_));
     return map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks;
+}
+
+# The values of the questions that are stored for nodes of the root graph, and that the state shows.
+sub stored_and_shown {
+    my ($runner, $thread) = @_;
+    my $records = $runner->records->thread($thread);
+    my %of = map { $_->{id} => $_->{interrupts} } @{ $records->{checkpoints}{ $records->{head} }{tasks} };
+    my %stored;
+    for my $line (lines_of('put_writes', @_[ 2 .. $#_ ])) {
+        next if ($line->{ns} // '') ne '';
+        $stored{ $line->{task_id} } = 1 if grep { $_->[1] eq '__interrupt__' } @{ $line->{writes} };
+    }
+    $of{ $_->{task}{id} } = $_->{task}{interrupts} for grep { $_->{checkpoint_id} eq $records->{head} } lines_of('task', @_[ 2 .. $#_ ]);
+    return ([ sort keys %stored ], [ sort grep { @{ $of{$_} // [] } } keys %of ]);
 }
 
 for my $language ('python', 'python 1.0', 'javascript') {
@@ -135,6 +213,24 @@ for my $language ('python', 'python 1.0', 'javascript') {
     is_deeply $update->{other}, { n => 2 }, "$language: a command with another update shows the earlier one too" or diag explain $update;
     is_deeply pending(@lines), [],
         "$language: where no node has ended the state is that of the checkpoint";
+    my $cut = new_uuid();
+    @lines = $runner->run(graph_id => 'aborted', input => { log => [] }, $runner->next_run($cut));
+    my %asked = ids_of(@lines);
+    push @lines, $runner->run(graph_id => 'aborted', command => { resume => { $asked{refused} => 'no' } }, $runner->next_run($cut));
+    is $lines[-1]{status}, 'error', "$language: a node fails with its answer, while a subgraph is executed that waits for its own";
+    my %latest = map { $_->{task}{id} => $_->{task} } grep { ($_->{ns} // '') eq '' } lines_of('task', @lines);
+    is_deeply [ map { $_->{value} } map { @{ $_->{interrupts} // [] } } values %latest ], ['held'], "$language: the state shows the question that still waits"
+        or diag explain [ map { $_->{' text'} } lines_of('task', @lines) ];
+    my ($most, $wrong) = (0, undef);
+    for my $turns (0 .. 60) {
+        my $failed = new_uuid();
+        my @failed = $runner->run(graph_id => 'failing', input => { log => [], turns => $turns }, $runner->next_run($failed));
+        my ($stored, $shown) = stored_and_shown($runner, $failed, @failed);
+        $most = @{$stored} if @{$stored} > $most;
+        $wrong //= $turns if "@{$stored}" ne "@{$shown}";
+    }
+    is $most, 2, "$language: both nodes have asked before a third one fails";
+    is $wrong, undef, "$language: whenever it fails, the state shows the questions that are stored";
     @lines = $runner->run(graph_id => 'long', stream_modes => [], input => { log => [] });
     is_deeply [ $lines[-1]{status}, pending(@lines) ], [ 'success', [] ], "$language: a run whose pending writes are longer than a line ends as it would without them"
         or diag explain $lines[-1];

@@ -124,6 +124,8 @@ export class Checkpoints {
     // ns and id -> {base, members: name -> {value, difference, snapshot}} of checkpoints
     // that were captured and not sent. base: the checkpoint from which they differ.
     #captured = new Map();
+    // The ids of the tasks whose questions or own errors were sent last.
+    #ended = new Set();
 
     constructor(output) {
         this.#output = output;
@@ -230,6 +232,14 @@ export class Checkpoints {
             values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), difference(before[name], value)])) } });
     }
 
+    // Sends those tasks of the root checkpoint that was sent or remembered last which have asked, in this run or before it,
+    // and whose end the library has not streamed, or has streamed as that of an abort.
+    sendQuestions(tasks) {
+        const { id } = this.#last.get('');
+        return tasks.filter((task) => task.interrupts?.length > 0 && !this.#ended.has(task.id))
+            .map((task) => this.sendTask({ ns: '', id }, task)).at(-1);
+    }
+
     // Reports the end of a task, for a checkpoint that the server has.
     sendTask(checkpoint, payload) {
         if (!checkpoint) {
@@ -237,6 +247,8 @@ export class Checkpoints {
         }
         const { id, error, interrupts, result } = taskLine(payload);
         const hasResult = error === null && interrupts.length === 0;
+        const isAborted = error?.startsWith('AbortError:');
+        this.#ended[interrupts.length > 0 || (error !== null && !isAborted) ? 'add' : 'delete'](id);
         return this.#output.send('task', {
             ns: checkpoint.ns, checkpoint_id: checkpoint.id,
             task: { id, error, interrupts, result: hasResult ? result : null } });

@@ -202,16 +202,19 @@ export class States {
         }
     }
 
-    // At the end: where the run stops in a step with parallel nodes, some of them have ended. Their
-    // writes are stored already.
+    // At the end: where the run stops in a step with parallel nodes, some of them have ended or asked. Their
+    // writes are stored already; when another node fails at that moment, the library has not streamed their ends.
     async sendPending() {
         const { records } = this.#run;
         const id = this.#checkpoints.lastId('');
         if (this.#taskCount > 1 && id !== undefined && records.written === id) {
             records.reuse();
             const state = await this.#run.readState(undefined);
-            if (state.config.configurable.checkpoint_id === id && state.next.length < this.#taskCount) {
-                await this.#checkpoints.sendPending(state);
+            if (state.config.configurable.checkpoint_id === id) {
+                await this.#checkpoints.sendQuestions(state.tasks);
+                if (state.next.length < this.#taskCount) {
+                    await this.#checkpoints.sendPending(state);
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ as unchanged.
 """
 
 from collections import OrderedDict
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from . import jsontext
 from .errors import ForeignStateError
@@ -127,6 +127,8 @@ class Checkpoints:
         self._captured_bytes = 0
         # Of each namespace the id of the last checkpoint.
         self._ids: dict[str, str] = {}
+        # The tasks whose questions or errors were sent.
+        self._ended: set[str] = set()
         self.head = head
         # The number of tasks of that checkpoint.
         self.task_count = 0
@@ -208,6 +210,13 @@ class Checkpoints:
             self._output.send("task", [("checkpoint_id", jsontext.dumps(self.head)), ("task", jsontext.members(
                 [("id", jsontext.dumps(PENDING_ID)), ("values", jsontext.members(texts)), ("next", jsontext.dumps(payload["next"]))]))])
 
+    def send_questions(self, tasks: Iterable[Mapping[str, Any]]) -> None:
+        """Sends those tasks of the root's last checkpoint that have asked, in this run or before it, and whose end the library
+        has not streamed."""
+        for task in tasks:
+            if self.head is not None and task["interrupts"] and task["id"] not in self._ended:
+                self.send_task("", self.head, task)
+
     def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:
         last = self._last.get(ns)
         if last is not None:
@@ -220,6 +229,8 @@ class Checkpoints:
     def send_task(self, ns: str, checkpoint_id: str, result: Mapping[str, Any]) -> None:
         """`result` is that of the library's mode `tasks`, at the end of a task."""
         form = task_form(result)
+        if form["interrupts"] or form["error"] is not None:
+            self._ended.add(form["id"])
         # Not known here; the server keeps those of the checkpoint.
         del form["checkpoint"], form["state"]
         self._output.send("task", [

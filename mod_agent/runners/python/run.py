@@ -165,7 +165,8 @@ class Run(Job):
             await self._show(checkpoint_id)
 
     async def _show_pending(self) -> None:
-        """At the end: where the run stops in a step with parallel nodes, some of them have ended. Their writes are stored already."""
+        """At the end: where the run stops in a step with parallel nodes, some of them have ended or asked. Their writes are
+        stored already; when another node fails at that moment, the library has not streamed their ends."""
         head, records = self.checkpoints.head, self.records
         if self._is_stopping or head is None or self.checkpoints.task_count < 2 or records.written != head:
             return
@@ -173,6 +174,7 @@ class Run(Job):
             self._complete()
             if await records.hold(head):
                 before = await self._read_state(head)
+                self.checkpoints.send_questions(before["tasks"])
                 # The server has the values of the checkpoint without the updates of commands.
                 updated = records.updated()
                 known = {name: Snapshot(value) for name, value in values_of(before["values"]).items() if name not in updated}
