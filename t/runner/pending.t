@@ -76,6 +76,14 @@ async def refuse(state: State):
 
 fan = make(add=add, ask=ask, tell=tell)
 aborted = make(refuse=refuse, deep=make(hold=hold))
+
+async def left(state: State):
+    return {"log": [{"by": "left"}], "turns": 1}
+
+async def right(state: State):
+    return {"log": [{"by": "right"}], "turns": 2}
+
+clash = make(left=left, right=right)
 failing = make(ask=ask, deep=make(question=question), fail=fail)
 long = make(grow=grow, ask=ask)
 both = make(ask=ask, tell=tell)
@@ -137,6 +145,11 @@ async function refuse() {
 
 export const fan = make({ add, ask, tell });
 export const aborted = make({ refuse, deep: make({ hold }) });
+export const clash = make({
+    left: async () => ({ log: [{ by: 'left' }], turns: 1 }), right: async () => ({ log: [{ by: 'right' }], turns: 2 }) });
+export const failing = make({ ask, deep: make({ question }), fail });
+export const long = make({ grow, ask });
+export const both = make({ ask, tell });
 JAVASCRIPT
 
 # A runner with the newest packages, or for 'python 1.0' with the oldest.
@@ -144,7 +157,7 @@ sub runner_in {
     my ($language, $version) = split / /, $_[0];
     my ($interpreter, $program) = runner_of($language);
     my ($file, $text) = @{ $file_of{$language} };
-    my %graphs = map { $_ => "./$file:$_" } qw(fan long both failing aborted);
+    my %graphs = map { $_ => "./$file:$_" } qw(fan long both failing aborted clash);
     return ApplicationTest->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
         directory => folder_of($language, { graphs => \%graphs }, $file => $text));
 }
@@ -221,6 +234,11 @@ for my $language ('python', 'python 1.0', 'javascript') {
     my %latest = map { $_->{task}{id} => $_->{task} } grep { ($_->{ns} // '') eq '' } lines_of('task', @lines);
     is_deeply [ map { $_->{value} } map { @{ $_->{interrupts} // [] } } values %latest ], ['held'], "$language: the state shows the question that still waits"
         or diag explain [ map { $_->{' text'} } lines_of('task', @lines) ];
+    @lines = $runner->run(graph_id => 'clash', durability => 'exit', input => { log => [] });
+    my ($put, $clash) = map { (lines_of($_, @lines))[-1] } qw(put checkpoint);
+    is_deeply [ $lines[-1]{error}{error}, $clash->{checkpoint_id}, scalar @{ $clash->{values}{log} } ],
+        [ 'InvalidUpdateError', $put->{checkpoint_id}, scalar @{ $put->{channels}{log}{list}{items} } ],
+        "$language: where two nodes have written one channel, the state is what the library has saved" or diag explain [ $put, $clash ];
     my ($most, $wrong) = (0, undef);
     for my $turns (0 .. 60) {
         my $failed = new_uuid();

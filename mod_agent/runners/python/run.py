@@ -106,8 +106,8 @@ class Run(Job):
             chunks = self._chunks(graph, await self._input(graph), config, graphs.context_of(graph, context, config))
             try:
                 await self._follow(chunks)
-            except BaseException:
-                await self._fail(chunks)
+            except BaseException as error:
+                await self._fail(chunks, error)
                 raise
 
     async def _follow(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
@@ -185,12 +185,19 @@ class Run(Job):
         finally:
             records.release()
 
-    async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
+    async def _show_applied(self) -> None:
+        """With durability `exit` the library saves what it has applied of a step in which two nodes have written one channel."""
+        if (held := self._held.last_id("")) is not None:
+            self._held.show("", await self._read_state(held))
+
+    async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]], error: BaseException) -> None:
         """What was put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
         left: float = CANCEL_SECONDS
         # An error outside of the library has not ended it: with durability `exit` it then saves its last step.
         if hasattr(chunks, "aclose"):
             left = await self._within(left, chunks.aclose(), is_bounded=True)
+        if type(error).__name__ == "InvalidUpdateError":
+            left = await self._within(left, self._show_applied())
         await self._within(left if self.is_cancelled else CANCEL_SECONDS, self._show_last())
         # Of more states than there is time for the last one, from which the next run goes on.
         await self._within(NEWEST_SECONDS, self._show_newest())
