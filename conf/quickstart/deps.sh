@@ -22,6 +22,7 @@ build|libpq-dev|pkg-config --exists libpq
 build|libcurl4-openssl-dev|pkg-config --exists libcurl
 build|libssl-dev|pkg-config --exists libcrypto
 build|libpcre2-dev|pkg-config --exists libpcre2-8
+build|libbsd-dev|pkg-config --exists libbsd
 build|libhiredis-dev|pkg-config --exists hiredis
 run|apache2-bin|httpd_is_there
 run|libaprutil1-dbd-pgsql|file_is_there '/usr/lib/*/apr-util-1/apr_dbd_pgsql*.so'

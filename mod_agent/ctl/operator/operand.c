@@ -7,10 +7,17 @@
 #include <unistd.h>
 
 #include <apr_strings.h>
+#include <bsd/readpassphrase.h>
 
 #include "../../core/api_key.h"
 #include "../base/output.h"
-#include "terminal.h"
+
+/* Does not show what is typed. */
+static bool read_terminal(char *line, size_t size, const char *prompt)
+{
+    return readpassphrase(prompt, line, size, RPP_ECHO_OFF) != NULL
+        && *line != '\0';
+}
 
 static bool read_stream(char *line, size_t size)
 {
@@ -33,8 +40,8 @@ int ctl_operand_read(const char **out, const ctl_arguments_t *arguments,
         return CTL_DONE;
     }
     is_read = isatty(STDIN_FILENO)
-        ? ctl_terminal_read(line, sizeof(line),
-                            apr_pstrcat(arguments->pool, name, ": ", NULL))
+        ? read_terminal(line, sizeof(line),
+                        apr_pstrcat(arguments->pool, name, ": ", NULL))
         : read_stream(line, sizeof(line));
     if (!is_read) {
         ctl_error("expected %s on standard input, got none", name);
