@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What concerns all virtual hosts: their regions, the rows of the table, the
+/* All virtual hosts together: their regions, the rows of the table, the
  * store. */
 #ifndef RLR_VHOSTS_H
 #define RLR_VHOSTS_H

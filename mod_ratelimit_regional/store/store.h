@@ -25,7 +25,7 @@ typedef struct rlr_store_config_t {
     rlr_failure_t failure;
 } rlr_store_config_t;
 
-/* What the other hosts learn of this one. */
+/* This host, for the others. */
 typedef struct rlr_store_host_t {
     const char *name;
     const char *rules;    /* a line for each, for operators */
