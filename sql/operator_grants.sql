@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The privileges of operators: accounts, API keys and the names of deployments, and the functions for them, which
--- are security invoker. Included by install.sql.
+-- The privileges of operators: accounts and their deletions, API keys, invitations and the names of deployments, and
+-- the functions for them, which are security invoker. Included by install.sql.
 grant usage on schema agent to :"operator_role";
 grant select on agent.region, agent.deployments, agent.account_limits, agent.schema_version to :"operator_role";
 grant select, insert, update (closed_at) on agent.accounts to :"operator_role";

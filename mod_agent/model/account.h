@@ -3,7 +3,9 @@
  * Accounts, as their customers manage them. key_id: of the request's key, whose
  * account is changed, and which is checked again in the transaction of the
  * change: UNKNOWN_KEY when it was revoked since it was verified. Errors of all:
- * those of agent_db_pool_call() too.
+ * those of agent_db_pool_call() too. Actions that the audit log records: also
+ * TOO_MANY_ACTIONS, but for the end of a key or of the account; new keys: also
+ * LIMIT.
  */
 #ifndef AGENT_MODEL_ACCOUNT_H
 #define AGENT_MODEL_ACCOUNT_H

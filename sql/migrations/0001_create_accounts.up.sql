@@ -267,8 +267,8 @@ create table agent.audit_log (
     constraint audit_log_action_check check (action ~ '^[a-z_]{1,40}\.[a-z_]{1,40}$')
 );
 comment on table agent.audit_log is
-    'Who did what with an account, its API keys, deployments and limits; written in the transaction of the action. No '
-    'function changes rows; agent.sweep_audit_log deletes old ones.';
+    'Who did what with an account, its API keys, deployments and limits; written in the transaction of the action. '
+    'Changed only by the deletion of its account, which empties detail; agent.sweep_audit_log deletes old rows.';
 comment on column agent.audit_log.account_id is 'The account that it concerns.';
 comment on column agent.audit_log.audit_id is 'Grows with time; numbers of transactions that failed are missing.';
 comment on column agent.audit_log.at is 'When it was done.';
@@ -312,9 +312,9 @@ comment on table agent.account_deletions is
 comment on column agent.account_deletions.deletion_id is 'Identifier.';
 comment on column agent.account_deletions.account_id is 'The account that is deleted; its row stays closed.';
 comment on column agent.account_deletions.digest is
-    'SHA-256 of the text with which its customer reads this record; null when an operator deleted it.';
+    'SHA-256 of the deletion token, with which its customer reads this record; null when an operator deleted it.';
 comment on column agent.account_deletions.actor is 'Who deleted it, as an actor of agent.audit_log.';
-comment on column agent.account_deletions.requested_at is 'When the account was closed.';
+comment on column agent.account_deletions.requested_at is 'When it was requested; the account may be closed already.';
 comment on column agent.account_deletions.log_days is 'For how long logs are kept; null: not known.';
 comment on column agent.account_deletions.backup_days is 'For how long backups are kept; null: not known.';
 comment on column agent.account_deletions.deployment_id is 'Progress: the deployment whose rows are deleted now.';

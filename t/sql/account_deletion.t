@@ -94,12 +94,12 @@ subtest 'the deletion of an account closes it at once' => sub {
     is +($session->call('find_api_key', $key))[0], 'unknown_key';
     is $owner->value("select agent.ensure_deployment('shop', '$account')"), undef;
     is_deeply [ request($key, $account) ], [ 'ok', $body ], 'a request whose result was lost may be repeated';
-    is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'a client that chose the text may repeat its request';
+    is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'a client that chose the deletion token may repeat its request';
     is_deeply +(map { AgentSQL::decode($_)->{deletion_id} } ($session->call('get_deletion', $DIGEST))[1]), $id, 'its record can be read without a key';
     is +($session->call('get_deletion', '\x' . 'ce' x 32))[0], 'deletion_not_found';
 };
 
-subtest 'a request may be repeated with the text that its client chose, and the text is of one account' => sub {
+subtest 'a request may be repeated with the deletion token that its client chose, and the token is of one account' => sub {
     my ($mine, $mine_key) = account();
     my $digest = '\x' . 'da' x 32;
     my $ask = sub { return $session->call('delete_own_account', $_[0], AgentSQL::encode({ confirm => $_[1] }), AgentSQL::uuid(), $_[2], undef, undef) };

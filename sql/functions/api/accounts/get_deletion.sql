@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /v1/deletion: the deletion of an account. p_digest: SHA-256 of the text that agent.delete_own_account was given.
+-- GET /v1/account/deletion: the deletion of an account. p_digest: SHA-256 of the deletion token.
 -- Returns: ok with the record; deletion_not_found.
 -- Locks:   none.
 create or replace function agent.get_deletion(p_digest bytea, out code text, out body text)
