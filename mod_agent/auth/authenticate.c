@@ -121,8 +121,8 @@ static bool is_genuine(const attempt_t *attempt,
         && strcmp(attempt->key.region, attempt->auth->region) == 0;
 }
 
-/* A foreign key of the database makes it so; a key that it admits for another
- * region is the database's fault. */
+/* The database's reference from accounts to its region ensures it: an account
+ * of another region is an error of the database, 503, not of the client. */
 static apr_status_t check_home(const attempt_t *attempt,
                                const agent_key_record_t *record)
 {

@@ -39,7 +39,7 @@ apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
 bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
                           const char *text, apr_time_t now, apr_pool_t *pool);
 
-/* Keeps a key before the time `until`, instead of what the cache has of it. */
+/* Caches a key until the time `until`; replaces its earlier entry. */
 void agent_key_cache_add(agent_key_cache_t *cache, const char *text,
                          const agent_identity_t *identity, apr_time_t until);
 

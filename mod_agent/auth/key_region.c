@@ -37,8 +37,8 @@ static bool read_key(agent_api_key_t *key, const char *word, size_t length)
     return true;
 }
 
-/* Keys of unknown regions are unknown keys. Most keys are of this region, and
- * their checksums take longer to compute. */
+/* Keys of unknown regions are unknown keys. The prefix first: most keys are of
+ * this region, and a checksum costs more. */
 static bool is_foreign(agent_api_key_t *key, const char *word, size_t length,
                        const agent_server_config_t *config)
 {

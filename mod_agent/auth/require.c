@@ -31,7 +31,7 @@
 #define DEPLOYMENT "agent-deployment"
 
 typedef struct line_t {
-    /* NULL: none are needed, and there are none. */
+    /* NULL: the line has none (`Require agent-deployment`). */
     const apr_array_header_t *words;
     agent_exclusion_t use;
 } line_t;
@@ -179,17 +179,18 @@ static authz_status check_location(const agent_identity_t *identity,
         : hide_deployment(r);
 }
 
-/* Whether an exclusion concerns somebody who may be anybody: no key is read
- * here, and no other AuthType has a user, who is nobody with a key. Where a
- * line demands one, it is asked for. An empty one is anonymous. */
+/* Whether an exclusion denies a request without an identity: the location reads
+ * no keys, and the request has no user, or an anonymous one (""). Where another
+ * line demands a user, httpd asks for one first; a user of another AuthType has
+ * no account, and is not excluded. */
 static bool is_unknown(const agent_exclusion_t *use, request_rec *r)
 {
     return use->is_exclusion && !agent_provider_is_chosen(r)
         && (r->user != NULL ? *r->user == '\0' : use->is_alone);
 }
 
-/* Whether a check of words, or one without them, is made; else *status is the
- * answer. */
+/* Returns whether the identity is to be compared with the line; else *status is
+ * the result. */
 static bool is_checked(authz_status *status, const line_t *line,
                        const agent_identity_t *identity, request_rec *r)
 {
