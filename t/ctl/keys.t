@@ -179,8 +179,9 @@ refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control cha
 my $gone = output_of('account', 'create', 'Gone');
 refused(2, qr/once more \(--confirm \Q$gone\E\)/, 'account delete: without the id once more', 'account', 'delete', $gone);
 refused(2, qr/once more/, 'account delete: with another id', 'account', 'delete', $gone, '--confirm', $shop);
-refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 99999d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 100000d 86400000ms);
+refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 36500d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 36501d 86400000ms);
 refused(1, qr/\(account_not_found\)/, 'account delete: an unknown account', 'account', 'delete', $NIL, '--confirm', $NIL);
+refused(1, qr/\(account_not_found\)/, 'account delete: the longest retention', 'account', 'delete', $NIL, '--confirm', $NIL, '--backup-retention', '36500d');
 is sql("select count(*) from agent.account_deletions"), 0, 'account delete: nothing was deleted by those';
 my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-retention', '14d', '--backup-retention', '840h');
 like $deletion, qr/\A[0-9a-f-]{36}\z/, 'account delete: it prints the id of the deletion';

@@ -106,7 +106,7 @@ int ctl_account_close(const ctl_arguments_t *arguments)
 static int read_days(const char **days, const char *option, const char *text,
                      apr_pool_t *pool)
 {
-    static const ctl_duration_range_t range = {"0d", "99999d", "d"};
+    static const ctl_duration_range_t range = {"0d", "36500d", "d"};
     apr_int64_t number;
 
     *days = NULL;
