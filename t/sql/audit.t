@@ -102,6 +102,19 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
     must($server, 'update_account', $by, '{"closed":true}');
 };
 
+subtest 'the last 1,000 actions of the keys of an account count, however many there were before' => sub {
+    my ($old, $by) = (AgentSQL::uuid(), key_id());
+    must($server, 'sign_up', '{"name":"Old"}', undef, $old, $by, $DIGEST);
+    my $add = sub {
+        $owner->query("insert into agent.audit_log (account_id, at, actor, action, object)
+            select '$old', clock_timestamp() - interval '$_[0]', 'key $by', 'key.create', 'x' from generate_series(1, 1000)");
+    };
+    $add->('2 days');
+    is +($server->call('update_account', $by, '{"name":"Older"}'))[0], 'ok', 'those of two days ago do not count';
+    $add->('1 hour');
+    is +($server->call('create_account_key', $by, '{"name":"n"}', key_id(), $DIGEST))[0], 'too_many_actions';
+};
+
 subtest 'deployments: the first server that has one opens it' => sub {
     my ($id) = map { $server->value("select agent.ensure_deployment('shop', '$account')") } 1, 2;
     is_deeply recorded($account), [ [ 'system', 'deployment.open', $id, { name => 'shop' } ] ], 'once';
