@@ -246,6 +246,27 @@ subtest 'a thread that another transaction holds is deleted later' => sub {
     $late->close;
 };
 
+subtest 'rows that come after their step keep the deployments only until the failed piece is tried again' => sub {
+    my ($mine) = account();
+    my ($one) = my @all = deployments($mine);
+    is +($operator->call('delete_account', $mine, AgentSQL::uuid(), undef, undef))[0], 'ok';
+    my $late = $db->session($AgentSQL::APP);
+    my $now = $owner->value('select clock_timestamp()');
+    my $sweep = sub {
+        $late->query("set agent.now = '" . $owner->value("select timestamptz '$now' + interval '$_[0]'") . q('));
+        for (1 .. 2000) { last if !$late->value("select agent.sweep_accounts('$mine')") }
+        return deletion($mine)->{status};
+    };
+    is $sweep->('1 s'), 'deleting';
+    # The last piece of the last pass is next.
+    $owner->query("update agent.account_deletions set step = 1000, deployment_id = null, pass_at = due_at where account_id = '$mine'");
+    $owner->query("insert into agent.graphs (deployment_id, graph_id, reported_at) values ('$one', 'late', now())");
+    is $sweep->('62 minutes'), 'deleting', 'the graph keeps its deployment';
+    is $sweep->('80 minutes'), 'deleted';
+    is_deeply rows(@all), {};
+    $late->close;
+};
+
 subtest 'a count of which a writer holds a row is deleted later' => sub {
     my ($held) = account();
     my ($late, $writer) = map { $db->session($AgentSQL::APP) } 1 .. 2;
