@@ -214,6 +214,7 @@ subtest 'platform accounts: the audit log' => sub {
     my $rest = ask('GET', "/v1/account/audit?before=$page->{headers}{'x-pagination-next'}", $key);
     is_deeply [ @{ $page->{json} }, @{ $rest->{json} } ], $log, 'GET /v1/account/audit: page by page';
     is outcome(ask('GET', "/v1/account/audit?before=$_", $key)), '422 invalid_value', "GET /v1/account/audit: before=$_" for 'x', '-1', '9' x 19;
+    unlike slurp($postgres->host . '/postgres.log'), qr/out of range for type bigint/, 'GET /v1/account/audit: PostgreSQL is asked for no position that it would refuse, and log';
     ok index(encode_json($log), (split /_/, $key)[4]) < 0, 'GET /v1/account/audit: without secrets';
 };
 
