@@ -136,39 +136,22 @@ static int make_key(agent_new_key_t *new)
     return CTL_FAILED;
 }
 
-/* Writes the text of the key that the database has stored, with its region;
- * false, after printing why. */
-static bool write_key(char text[AGENT_API_KEY_SIZE], json_object *record,
-                      const agent_new_key_t *new)
-{
-    agent_api_key_kind_t kind;
-
-    if (agent_api_key_read_kind(&kind, agent_json_string(record, "kind", ""))
-        && agent_api_key_format(text, agent_json_string(record, "region", ""),
-                                kind, new->id, new->secret)) {
-        return true;
-    }
-    ctl_error("the database sent something else than a key (%s)",
-              agent_error_code(AGENT_E_INTERNAL));
-    return false;
-}
-
 /* Prints the key, which nothing shows again, as the only line; with --json it
  * is a member of its record. */
 static int print_key(const ctl_arguments_t *arguments, const char *body,
                      const agent_new_key_t *new)
 {
-    json_object *record = ctl_record_parse(body, arguments->pool);
-    char text[AGENT_API_KEY_SIZE];
+    json_object *record = ctl_record_parse(
+        body != NULL ? agent_new_key_show(new, body, arguments->pool) : NULL,
+        arguments->pool);
     int status = CTL_FAILED;
 
-    if (record != NULL && write_key(text, record, new)) {
+    if (record != NULL) {
         if (arguments->flag[CTL_JSON]) {
-            json_object_object_add(record, "key", json_object_new_string(text));
             ctl_record_print(record);
         }
         else {
-            ctl_print("%s", text);
+            ctl_print("%s", agent_json_string(record, "key", ""));
         }
         status = ctl_output_flush();
     }
@@ -177,7 +160,6 @@ static int print_key(const ctl_arguments_t *arguments, const char *body,
                   "`agentctl key revoke %s` (key_not_shown)",
                   new->id_text);
     }
-    explicit_bzero(text, sizeof(text));
     return status;
 }
 
