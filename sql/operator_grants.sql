@@ -12,8 +12,8 @@ grant execute on function :operator_functions to :"operator_role";
 grant execute on function agent.now, agent.built_in_account, agent.render_time, agent.render_account,
                           agent.render_api_key, agent.render_deletion, agent.render_invitation, agent.render_limit,
                           agent.render_operator, agent.add_api_key, agent.begin_account_deletion,
-                          agent.check_actions, agent.check_key_limit, agent.end_account, agent.end_api_key,
-                          agent.find_limit, agent.insert_account, agent.insert_api_key, agent.lock_key_account,
-                          agent.read_api_keys, agent.record_audit, agent.replace_api_key, agent.schema_version,
-                          agent.database_region
+                          agent.check_actions, agent.check_key_limit, agent.describe_check, agent.end_account,
+                          agent.end_api_key, agent.find_limit, agent.insert_account, agent.insert_api_key,
+                          agent.lock_key_account, agent.read_api_keys, agent.record_audit, agent.replace_api_key,
+                          agent.schema_version, agent.database_region
     to :"operator_role";

@@ -63,7 +63,7 @@ subtest 'a sign-up creates an account with a key of all scopes' => sub {
     is_deeply audit($account), [ "sign-up account.create $account", "sign-up key.create $key" ];
     is code('sign_up', '{"name":"again"}', undef, $account, key_id(), $DIGEST), 'account_exists';
     is join(' ', (call('sign_up', AgentSQL::encode({ name => $_ }), undef, AgentSQL::uuid(), key_id(), $DIGEST))[0, 1]), "invalid_value $NAME_REASON"
-        for "a\nb", 'x' x 201;
+        for "a\nb", 'x' x 201, undef;
 };
 
 subtest 'an invitation creates one account, until it expires' => sub {
@@ -146,6 +146,11 @@ subtest 'an account is read, renamed and closed by its key' => sub {
     is code('get_account', AgentSQL::uuid()), 'account_not_found';
     is +(call('update_account', $key, '{"name":"Store"}'))[1]{name}, 'Store';
     is join(' ', (call('update_account', $key, qq({"name":"$_"})))[0, 1]), "invalid_value $NAME_REASON" for 'a\u0007', '  ', '\u2003';
+    $owner->query(q{alter table agent.accounts add constraint accounts_later_check check (name <> 'Later')});
+    $owner->query(q{comment on constraint accounts_later_check on agent.accounts is 'Not Later.'});
+    is join(' ', (call('update_account', $key, '{"name":"Later"}'))[0, 1]), 'invalid_value Not Later.', 'the reason is that of the check that failed';
+    is join(' ', (call('sign_up', '{"name":"Later"}', undef, AgentSQL::uuid(), key_id(), $DIGEST))[0, 1]), 'invalid_value Not Later.', 'of a sign-up too';
+    $owner->query('alter table agent.accounts drop constraint accounts_later_check');
     is +(call('update_account', $key, '{"closed":false}'))[1]{closed_at}, undef;
     like +(call('update_account', $key, '{"closed":true}'))[1]{closed_at}, qr/\A2\d{3}-/;
     is code('update_account', $key, '{"name":"Again"}'), 'unknown_key', 'a key of a closed account changes nothing';

@@ -104,7 +104,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
         has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
-        [ sort @operator, qw(add_api_key begin_account_deletion built_in_account check_actions check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
+        [ sort @operator, qw(add_api_key begin_account_deletion built_in_account check_actions check_key_limit database_region describe_check end_account end_api_key find_limit insert_account insert_api_key lock_key_account
             now read_api_keys record_audit render_account render_api_key render_deletion render_invitation render_limit render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);

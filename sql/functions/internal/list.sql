@@ -11,6 +11,7 @@
 \ir accounts/compose_export.sql
 \ir accounts/compose_runs_source.sql
 \ir accounts/delete_revoked_keys.sql
+\ir accounts/describe_check.sql
 \ir accounts/end_account.sql
 \ir accounts/end_api_key.sql
 \ir accounts/expire_api_keys.sql

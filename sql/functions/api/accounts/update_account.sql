@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- PATCH /v1/account: renames or closes the account of an API key. p_key_id: of the request. p_request: the body.
 -- Returns: ok with the record of the account; unknown_key: see agent.lock_actor; account_is_built_in;
---          too_many_actions; invalid_value.
+--          too_many_actions; invalid_value with the comment on the check that failed.
 -- Locks:   the account.
 create or replace function agent.update_account(p_key_id text, p_request json, out code text, out body text)
 language plpgsql volatile security invoker
@@ -11,6 +11,7 @@ declare
     v_account_id uuid;
     v_actor      text := agent.render_key_actor(p_key_id);
     v_account    agent.accounts;
+    v_constraint text;
 begin
     select l.code, l.account_id into code, v_account_id
       from agent.lock_actor(p_key_id) l;
@@ -46,10 +47,8 @@ begin
 exception
     when check_violation then
         code := 'invalid_value';
-        select obj_description(c.oid, 'pg_constraint') into body
-          from pg_constraint c
-         where c.conrelid = 'agent.accounts'::regclass
-           and c.conname = 'accounts_name_check';
+        get stacked diagnostics v_constraint = constraint_name;
+        body := agent.describe_check(v_constraint);
 end
 $function$;
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates an account, in the region of this database. p_actor: who does it; p_detail: what is recorded beside it.
--- Returns: ok with the record of the account; account_exists for an id that is taken; invalid_value.
+-- Returns: ok with the record of the account; account_exists for an id that is taken; invalid_value with the comment on
+--          the check that failed.
 -- Locks:   the new row.
 create or replace function agent.insert_account(
     p_account_id uuid,
@@ -14,10 +15,11 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    v_account agent.accounts;
+    v_account    agent.accounts;
+    v_constraint text;
 begin
     insert into agent.accounts (account_id, name, home_region, created_at)
-    select p_account_id, p_name, r.region, agent.now()
+    select p_account_id, coalesce(p_name, ''), r.region, agent.now()
       from agent.region r
         on conflict do nothing
     returning * into v_account;
@@ -29,12 +31,10 @@ begin
     code := 'ok';
     body := agent.render_account(v_account);
 exception
-    when check_violation or not_null_violation then
+    when check_violation then
         code := 'invalid_value';
-        select obj_description(c.oid, 'pg_constraint') into body
-          from pg_constraint c
-         where c.conrelid = 'agent.accounts'::regclass
-           and c.conname = 'accounts_name_check';
+        get stacked diagnostics v_constraint = constraint_name;
+        body := agent.describe_check(v_constraint);
 end
 $function$;
 

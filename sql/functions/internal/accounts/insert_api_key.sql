@@ -54,10 +54,7 @@ exception
     when check_violation then
         code := 'invalid_value';
         get stacked diagnostics v_constraint = constraint_name;
-        select obj_description(c.oid, 'pg_constraint') into body
-          from pg_constraint c
-         where c.conrelid = 'agent.api_keys'::regclass
-           and c.conname = v_constraint;
+        body := agent.describe_check(v_constraint);
 end
 $function$;
 
