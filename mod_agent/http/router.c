@@ -260,20 +260,19 @@ static const char *add_method(const char *allow, const char *method,
                        strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
 }
 
-void agent_router_match(agent_call_t *call)
+/* Sets match->route of a path, or what an error needs. call NULL: the
+ * parameters are only checked. */
+static void find_route(agent_match_t *match, agent_call_t *call,
+                       const agent_route_t *routes, const request_rec *r)
 {
-    const agent_route_t *routes = call->api->routes;
-    agent_match_t *match = &call->match;
-
-    match->path = agent_router_path(call->r, call->dir);
     /* Bounded: the methods of one path. */
     for (; match->path != NULL && routes->method != NULL; routes++) {
         const char *name;
 
-        if (!match_path(&name, call, routes->path, match->path, call->pool)) {
+        if (!match_path(&name, call, routes->path, match->path, r->pool)) {
             continue;
         }
-        if (match_method(call->r->method, routes->method)) {
+        if (match_method(r->method, routes->method)) {
             if (name == NULL) {
                 match->route = routes;
                 return;
@@ -281,27 +280,27 @@ void agent_router_match(agent_call_t *call)
             match->not_uuid = name;
         }
         if (name == NULL) {
-            match->allow = add_method(match->allow, routes->method, call->pool);
+            match->allow = add_method(match->allow, routes->method, r->pool);
         }
     }
+}
+
+void agent_router_match(agent_call_t *call)
+{
+    call->match.path = agent_router_path(call->r, call->dir);
+    find_route(&call->match, call, call->api->routes, call->r);
 }
 
 const agent_route_t *agent_router_route(request_rec *r)
 {
     const agent_api_t *api = agent_router_of(r);
-    const char *path = api != NULL ? agent_router_path(r, agent_location_dir(r))
-                                   : NULL;
-    const agent_route_t *route = path != NULL ? api->routes : NULL;
-    const char *not_uuid;
+    agent_match_t match = {0};
 
-    for (; route != NULL && route->method != NULL; route++) {
-        if (match_method(r->method, route->method)
-            && match_path(&not_uuid, NULL, route->path, path, r->pool)
-            && not_uuid == NULL) {
-            return route;
-        }
+    if (api != NULL) {
+        match.path = agent_router_path(r, agent_location_dir(r));
+        find_route(&match, NULL, api->routes, r);
     }
-    return NULL;
+    return match.route;
 }
 
 int agent_router_dispatch(agent_call_t *call)
