@@ -30,6 +30,15 @@ static bool is_open(const agent_call_t *call)
                          : agent_browser_is_preflight(call);
 }
 
+static apr_status_t identify(agent_call_t *call)
+{
+    if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    call->identity = agent_binding_get(call->r);
+    return APR_SUCCESS;
+}
+
 /* A request of a platform host: the key says which account it concerns, and the
  * location needs no AuthType. A path that does not exist needs no key. */
 static apr_status_t check_account(agent_call_t *call)
@@ -39,11 +48,8 @@ static apr_status_t check_account(agent_call_t *call)
     if (route == NULL) {
         return APR_SUCCESS;
     }
-    if (call->identity == NULL) {
-        if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
-            return APR_EGENERAL;
-        }
-        call->identity = agent_binding_get(call->r);
+    if (call->identity == NULL && identify(call) != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
     if (call->identity->deployment_id[0] != '\0'
         && route->scope != AGENT_SCOPE_ANY) {
@@ -73,11 +79,7 @@ static const char *describe_unread_key(request_rec *r)
 static apr_status_t require_identity(agent_call_t *call)
 {
     if (agent_provider_is_chosen(call->r)) {
-        if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
-            return APR_EGENERAL;
-        }
-        call->identity = agent_binding_get(call->r);
-        return APR_SUCCESS;
+        return identify(call);
     }
     agent_provider_challenge(call->r);
     return agent_error_set(&call->err, AGENT_E_UNAUTHORIZED,
@@ -200,13 +202,8 @@ apr_status_t agent_admission_renew(agent_call_t *call)
 {
     const agent_identity_t *identity = call->identity;
 
-    if (identity == NULL
-        || agent_clock_boot_now() < agent_key_cache_until(identity)) {
-        return APR_SUCCESS;
-    }
-    if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    call->identity = agent_binding_get(call->r);
-    return APR_SUCCESS;
+    return identity == NULL
+            || agent_clock_boot_now() < agent_key_cache_until(identity)
+        ? APR_SUCCESS
+        : identify(call);
 }
