@@ -39,9 +39,6 @@
 #include "startup.h"
 #include "wait/park.h"
 
-/* NULL outside a child, and in one that could not be set up. */
-static agent_child_t *current_child;
-
 static int respond(agent_call_t *call)
 {
     if (call->err != NULL || call->renew(call) != APR_SUCCESS) {
@@ -76,23 +73,23 @@ static int respond_at_once(agent_call_t *call)
 static int handle_request(request_rec *r)
 {
     const agent_api_t *api = agent_router_find(r->handler);
+    const agent_child_t *child = agent_child_state_get();
     agent_call_t *call;
 
     if (api == NULL) {
         return DECLINED;
     }
-    if (current_child == NULL
-        || (api->needs_waiters && current_child->waiters == NULL)) {
+    if (child == NULL || (api->needs_waiters && child->waiters == NULL)) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
     /* In the pool: a request that waits outlives this function. */
     call = apr_pcalloc(r->pool, sizeof(*call));
     call->r = r;
     call->pool = r->pool;
-    call->child = current_child;
+    call->child = child;
     call->api = api;
     call->dir = agent_location_dir(r);
-    call->db = current_child->db;
+    call->db = child->db;
     call->renew = agent_admission_renew;
     if (agent_header_size_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
@@ -111,21 +108,17 @@ static int handle_request(request_rec *r)
 }
 
 /* Paths of an API are not files: skips httpd's lookup below the document root,
- * which costs five system calls a request. */
+ * which costs five system calls a request. A path that mod_proxy takes is left
+ * to its own hook, which applies <Proxy>. */
 static int skip_files(request_rec *r)
 {
     ap_conf_vector_t *config = r->per_dir_config;
     const agent_api_t *api;
 
-    /* mod_proxy's, whatever handler its location has: its own hook is what
-     * applies <Proxy>. */
-    if (r->proxyreq != PROXYREQ_NONE) {
-        return DECLINED;
-    }
     /* Before this hook httpd resets the location for <Directory>, and walks the
      * locations again after it; the walk's result is cached. */
     ap_location_walk(r);
-    api = agent_router_find(agent_location_handler(r));
+    api = agent_router_of(r);
     r->per_dir_config = config;
     return api != NULL ? OK : DECLINED;
 }
@@ -261,14 +254,15 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 
 static void start_child(apr_pool_t *pool, server_rec *server)
 {
-    current_child = agent_child_start(server, pool);
-    agent_child_state_set(current_child);
+    agent_child_state_set(agent_child_start(server, pool));
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)
 {
-    if (current_child != NULL) {
-        agent_child_stop(current_child, graceful != 0);
+    const agent_child_t *child = agent_child_state_get();
+
+    if (child != NULL) {
+        agent_child_stop(child, graceful != 0);
     }
 }
 
