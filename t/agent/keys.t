@@ -7,11 +7,12 @@ use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end read_until run_body);
 use AgentTest::Conf qw(demo_graph key_location location one_child);
 use AgentTest::Database;
-use AgentTest::Env qw(free_port);
+use AgentTest::Env qw(free_port write_file);
 use AgentTest::Postgres;
 use AgentTest::Routes;
 use AgentTest::Server;
 use AgentTest::Wait;
+use File::Path qw(make_path);
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
@@ -57,6 +58,8 @@ CONF
     location('/deployers', 'Require agent-scope deploy admin'),
     location('/file-deployers', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy', 'ErrorDocument 401 "Log in."'),
     location('/explained', 'SetHandler None', 'Require agent-scope deploy', 'ErrorDocument 403 "Ask for more."'),
+    location('/paged', 'SetHandler None', 'Require agent-scope read', 'ErrorDocument 401 /document/page'),
+    location('/document', 'SetHandler None', 'Require all granted'),
     location('/forbidden', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ - [F]', '<RequireAny>', 'Require agent-scope deploy', 'Require agent-scope read', '</RequireAny>'),
     location('/desks', 'Require agent-deployment desk'),
     location('/shop-or-admin', '<RequireAny>', 'Require agent-deployment desk', 'Require agent-scope admin', '</RequireAny>'),
@@ -90,6 +93,8 @@ CONF
         [ 'any', [ '<RequireAny>', require_all('Require all granted', 'Require not agent-scope admin'), 'Require local', '</RequireAny>' ] ]),
     location('/to-alias', 'SetHandler None', 'RewriteEngine On', 'RewriteRule ^ /alias-account/x'));
 $server->start;
+make_path("$server->{dir}/htdocs/document");
+write_file("$server->{dir}/htdocs/document/page", 'The page.');
 
 # A client of a loopback address of its own: refused keys are counted by address.
 my $addresses = 1;
@@ -401,6 +406,7 @@ subtest 'Require agent-scope and agent-account deny other keys' => sub {
     is outcome($answer), '403 scope_required', 'Require agent-scope: a location of another handler, without AuthzSendForbiddenOnFailure';
     is $answer->{headers}{'www-authenticate'}, undef, 'Require agent-scope: a valid key is not asked for another one';
     is $client->get('/file-deployers/x')->{body}, 'Log in.', 'Require agent-scope: an ErrorDocument 401 is for requests without a valid key';
+    is $client->get('/paged/x')->{body}, 'The page.', 'Require agent-scope: an ErrorDocument 401 may be another request';
     is $client->get('/explained/x', undef, with($runner))->{body}, 'Ask for more.', 'Require agent-scope: an ErrorDocument 403 is sent with AuthzSendForbiddenOnFailure On';
     is outcome($client->get('/forbidden/x', undef, with($runner))), '403 -', 'Require agent-scope: a 403 of another module is its own, though a first line has denied the key';
     my $built_in = create_key($BUILT_IN);
