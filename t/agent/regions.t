@@ -291,7 +291,8 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             '<VirtualHost *>', 'ServerName platform.example.com', 'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
             # The document would be read from another server, with the key.
             (map { "ErrorDocument $_ /document" } qw(403 421 500)),
-            'RewriteEngine On', 'RewriteRule ^/document http://127.0.0.1:${PORT}/ok [P]', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
+            'ErrorDocument 302 /document', 'RewriteEngine On', 'RewriteCond %{QUERY_STRING} move', 'RewriteRule ^/routes/info http://elsewhere.example/ [R]', 'RewriteRule ^/document http://127.0.0.1:${PORT}/ok [P]', 'RewriteRule ^/forbidden/ - [F]', 'RewriteRule ^/rewritten/ http://elsewhere.example/ [R]', '</VirtualHost>',
+            'LoadModule headers_module "${MODULES}/mod_headers.so"', '<VirtualHost *>', 'ServerName early.example.com', "RequestHeader set x-api-key $own early", '</VirtualHost>',
             '<VirtualHost *>', 'ServerName shop.example.com', '<Location "/">', 'SetHandler agent', '</Location>', '</VirtualHost>');
         $with->start;
         my $to = AgentTest::Client->new(url => $with->url);
@@ -303,7 +304,7 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: the Location of $status";
             is lc $answer->{headers}{connection}, 'close', "wrong region: $status closes the connection";
         }
-        for my $path (qw(/routes/info /routes/ok)) {
+        for my $path (qw(/routes/info /routes/ok /routes/info?move)) {
             my $answer = $to->get($path, undef, with($foreign));
             is outcome($answer), "$status wrong_region", "wrong region: $status for $path, a route without data that a RewriteRule of its location takes";
             is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: $path, the Location of $status";
@@ -317,6 +318,8 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
             is $refused->{json}{home_region}, 'us', 'wrong region: such an answer has the body of the refusal, and no other';
             unlike $refused->{body}, qr/"ok"/, 'wrong region: the document of such an error is not read, neither from another server nor from a route without data';
         }
+        is outcome(parse_response($to->exchange("GET /keys/threads/$UUID HTTP/1.1\r\nHost: early.example.com\r\nx-api-key: $foreign\r\nConnection: close\r\n\r\n"))), '404 deployment_not_found',
+            'wrong region: the key counts that a module has set in place of the one that was sent';
         is $to->get('/routes/', undef, with($foreign))->{status}, 200, 'wrong region: a route that no RewriteRule takes needs no key';
         my $shop = parse_response($to->exchange("GET /threads/$UUID HTTP/1.1\r\nHost: shop.example.com\r\nx-api-key: $foreign\r\n\r\n"));
         is outcome($shop), ($status == 307 ? 403 : $status) . ' wrong_region', "wrong region: $status from the host of a deployment";
