@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Refuses keys of other regions; see key_region.h. */
+/*
+ * Refuses keys of other regions; see key_region.h. Its hooks, in httpd's order:
+ * post_read_request sets the variable of the log, and refuses paths that httpd
+ * itself would refuse, and log; pre_translate_name refuses before the path is
+ * decoded; translate_name sends a refusal below 400; header_parser and fixups
+ * refuse what mod_proxy, or another handler, took from a route without data;
+ * log_transaction sets the variable for requests that httpd refused while it
+ * read them.
+ */
 #include "key_region.h"
 
 #include <string.h>
@@ -72,7 +80,8 @@ static bool find_key(agent_api_key_t *key, const char *header,
 /* For several hooks and the handler; in the pool, which an internal redirect
  * shares with its request. */
 typedef struct decision_t {
-    /* The values of the headers: a module may change them (RequestHeader). */
+    /* The values of the headers: a module may change them afterwards, as
+     * `RequestHeader set x-api-key KEY early` does. */
     const char *api_key;
     const char *authorization;
     bool is_foreign;
@@ -252,7 +261,6 @@ static int refuse(request_rec *r, const agent_error_t *err)
     for (request_rec *prev = r->prev; prev != NULL && prev->status != HTTP_OK;
          prev = prev->prev) {
         prev->status = status;
-        prev->status_line = NULL;
         apr_table_unset(prev->headers_out, "Location");
         apr_table_unset(prev->err_headers_out, "WWW-Authenticate");
         ap_custom_response(prev, status, "");
@@ -278,7 +286,7 @@ static bool is_invalid(const request_rec *r)
 }
 
 /* Requests that httpd refuses before the next hook are not logged either. */
-static int keep_from_log(request_rec *r)
+static int mark_request(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
     const agent_api_key_t *key = agent_region_is_guarded(config)
@@ -311,7 +319,7 @@ static int note_key(void *baton, const char *name, const char *value)
 
 /* Requests that httpd refuses while it reads them reach no other hook, but the
  * access log has them. httpd has not joined headers of one name yet. */
-static int keep_unread_from_log(request_rec *r)
+static int mark_unread(request_rec *r)
 {
     if (r->status >= HTTP_BAD_REQUEST
         && agent_region_is_guarded(agent_config_server(r->server))) {
@@ -332,24 +340,24 @@ static int refuse_foreign(request_rec *r)
     const agent_server_config_t *config = agent_config_server(r->server);
     agent_error_t *err = NULL;
 
-    return r->main != NULL || !agent_region_is_guarded(config)
-            || find_foreign(r, config) == NULL
+    return !agent_region_is_guarded(config) || find_foreign(r, config) == NULL
             || (is_open(r) && !agent_body_exists(r))
             || agent_key_region_check(r, config, &err) == APR_SUCCESS
         ? DECLINED
         : refuse(r, err);
 }
 
-/* After pre_translate_name httpd sends errors only. Any other response is that
- * of the next hook, translate_name: with DONE no path is decoded before it. */
-static int refuse_encoded(request_rec *r)
+/* httpd ignores a status below 400 (307) of pre_translate_name. DONE skips the
+ * decoding of the path, which may fail, and send_refusal() returns the status
+ * from translate_name. */
+static int refuse_early(request_rec *r)
 {
     int status = refuse_foreign(r);
 
     return status == DECLINED || ap_is_HTTP_ERROR(status) ? status : DONE;
 }
 
-static int refuse_decoded(request_rec *r)
+static int send_refusal(request_rec *r)
 {
     const agent_error_t *err = r->main == NULL && !is_error_document(r)
         ? agent_problem_of(r)
@@ -360,13 +368,11 @@ static int refuse_decoded(request_rec *r)
 
 void agent_key_region_register(void)
 {
-    ap_hook_post_read_request(keep_from_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_log_transaction(keep_unread_from_log, NULL, NULL,
-                            APR_HOOK_REALLY_FIRST);
+    ap_hook_post_read_request(mark_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_log_transaction(mark_unread, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The locations are known, the path is not decoded yet. */
-    ap_hook_pre_translate_name(refuse_encoded, NULL, NULL,
-                               APR_HOOK_REALLY_FIRST);
-    ap_hook_translate_name(refuse_decoded, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_pre_translate_name(refuse_early, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(send_refusal, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Now it is known whether mod_proxy has taken it from an API. */
     ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Now also whether another handler has. */
