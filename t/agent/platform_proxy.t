@@ -20,18 +20,13 @@ $lines =~ s{^( *)(?=ProxyPass /deployments/ !$)}{$1ProxyPass /deployments/elsewh
 
 my $backend = AgentTest::Receiver->new({ status => 200, headers => "Content-Type: application/json\r\n", body => '{"by":"backend"}' });
 my $server = AgentTest::Server->new(config => join '', map { s{/usr/lib/apache2/modules/}{\${MODULES}/}gr =~ s{http://127\.0\.0\.1:\d+}{'http://127.0.0.1:' . $backend->port}ger }
-    <<'CONF', $lines, location('/', 'SetHandler agent-platform', 'Require all granted'), <<'CONF',
+    <<'CONF', location('/', 'SetHandler agent-platform', 'Require all granted'), $lines, <<'CONF',
 LoadModule authn_core_module "${MODULES}/mod_authn_core.so"
 LoadModule headers_module "${MODULES}/mod_headers.so"
 LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"
 Include "${ROOT}/conf/ratelimit_regional.conf"
 RateLimitRegion eu
 CONF
-# Only these keys are let through to the backend.
-<Location "/repos">
-    AuthType AgentKey
-    Require agent-scope read
-</Location>
 <Proxy "*">
     RequestHeader set x-through "the platform host"
 </Proxy>
@@ -122,6 +117,16 @@ subtest 'proxied paths: the backend gets the request as it is but for the key, o
     is_deeply [ $got[0]{path}, @{ $got[0]{headers} }{qw(x-api-key content-type)} ], [ '/runs/multipart?a=b%2Fc', undef, 'text/x' ],
         'request: query and headers, but not the key';
     is $got[0]{headers}{'x-through'}, 'the platform host', 'request: with what <Proxy> adds';
+};
+
+subtest 'proxied paths: the backend gets no key as a Bearer token, and the credentials of its own users' => sub {
+    my $key = create_key(create_account());
+    my $sent = sub { ask(@_); return (($backend->requests)[-1])->{headers} };
+    is $sent->('GET /anything', { Authorization => "Bearer $key" })->{authorization}, undef, 'bearer: where no key is needed';
+    is $sent->('GET /repos', { Authorization => "Bearer $key" })->{authorization}, undef, 'bearer: where a key is needed';
+    my $both = $sent->('GET /repos', { Authorization => "Bearer $key", 'x-api-key' => $key });
+    is_deeply [ @{$both}{qw(authorization x-api-key)} ], [ undef, undef ], 'bearer: both headers';
+    is $sent->('GET /anything', { Authorization => $_ })->{authorization}, $_, "bearer: $_ is left" for 'Basic YTpi', 'Bearer of.the.service';
 };
 
 subtest "proxied paths: the platform's own routes are not" => sub {
