@@ -7,6 +7,7 @@ grant select, insert, update (closed_at) on agent.accounts to :"operator_role";
 grant select, insert, update (expires_at, revoked_at) on agent.api_keys to :"operator_role";
 grant select, insert, update (revoked_at, revoked_by) on agent.invitations to :"operator_role";
 grant select, insert on agent.audit_log, agent.account_deletions to :"operator_role";
+grant update (log_days, backup_days) on agent.account_deletions to :"operator_role";
 grant execute on function :operator_functions to :"operator_role";
 -- Functions that they call, and the checks of the version and the region.
 grant execute on function agent.now, agent.built_in_account, agent.render_time, agent.render_account,

@@ -303,8 +303,8 @@ create table agent.account_deletions (
     constraint account_deletions_digest_key unique (digest),
     constraint account_deletions_account_fkey foreign key (account_id) references agent.accounts,
     constraint account_deletions_digest_check check (octet_length(digest) = 32),
-    constraint account_deletions_log_days_check check (log_days between 0 and 36500),
-    constraint account_deletions_backup_days_check check (backup_days between 0 and 36500)
+    constraint account_deletions_log_days_check check (log_days between 0 and 3650),
+    constraint account_deletions_backup_days_check check (backup_days between 0 and 3650)
 );
 comment on table agent.account_deletions is
     'Deletions of accounts, also those that have ended: what was deleted, as its proof. The account keeps its row, '

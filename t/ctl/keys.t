@@ -179,13 +179,14 @@ refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control cha
 my $gone = output_of('account', 'create', 'Gone');
 refused(2, qr/once more \(--confirm \Q$gone\E\)/, 'account delete: without the id once more', 'account', 'delete', $gone);
 refused(2, qr/once more/, 'account delete: with another id', 'account', 'delete', $gone, '--confirm', $shop);
-refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 36500d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 36501d 86400000ms);
+refused(2, qr/--backup-retention: expected a duration of whole days from 0d to 3650d, a number with s, min, h or d, got '$_'/, "account delete: --backup-retention $_", 'account', 'delete', $gone, '--confirm', $gone, '--backup-retention', $_) for qw(x 35 12h 3651d 86400000ms);
 refused(1, qr/\(account_not_found\)/, 'account delete: an unknown account', 'account', 'delete', $NIL, '--confirm', $NIL);
-refused(1, qr/\(account_not_found\)/, 'account delete: the longest retention', 'account', 'delete', $NIL, '--confirm', $NIL, '--backup-retention', '36500d');
+refused(1, qr/\(account_not_found\)/, 'account delete: the longest retention', 'account', 'delete', $NIL, '--confirm', $NIL, '--backup-retention', '3650d');
 is sql("select count(*) from agent.account_deletions"), 0, 'account delete: nothing was deleted by those';
 my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-retention', '14d', '--backup-retention', '840h');
 like $deletion, qr/\A[0-9a-f-]{36}\z/, 'account delete: it prints the id of the deletion';
 is output_of('account', 'delete', $gone, '--confirm', $gone), $deletion, 'account delete: a second one is the first one';
+refused(1, qr/logs are kept for 14 days, backups for 35\. \(invalid_value\)/, 'account delete: a second one with other times', 'account', 'delete', $gone, '--confirm', $gone, '--log-retention', '15d');
 is_deeply [ map { @{$_}{qw(account_id status backups_expire_at)} } records('account', 'deletions') ], [ $gone, 'deleting', undef ],
     'account deletions --json: the record';
 like output_of('account', 'deletions'), qr/^\Q$deletion\E  \Q$gone\E  deleting  2\S+  -  +-\s*$/m, 'account deletions: a line';
@@ -411,7 +412,7 @@ for my $wrong ([ 'account create', 'expected NAME, got none' ], [ 'key list', 'e
     is "$status|$output", '2|', "'$wrong->[0]' is not executed";
     like $errors, qr/\Aagentctl: $command: $wrong->[1]\nusage: agentctl $command /, "'$wrong->[0]': the first line says what is wrong, the second how it is used";
 }
-like qx('$program' account delete --help), qr/^  --confirm ACCOUNT     the same id once more\n  --log-retention DURATION\n {24}for how long logs are kept: 14d\n/m,
+like qx('$program' account delete --help), qr/^  --confirm ACCOUNT     the same id once more\n  --log-retention DURATION\n {24}for how long logs are kept, for example 14d\n/m,
     '--help of a command: the text of an option with a long name begins on the next line';
 like +(run(undef, '--version'))[1], qr/\Aagentctl \d+\.\d+\.\d+\n\z/, '--version prints the version';
 

@@ -136,7 +136,7 @@ subtest 'requests of the same moment with the same text: the account of one is d
 
 subtest 'how long logs and backups are kept is checked for customers and operators' => sub {
     my ($mine, $mine_key) = account();
-    my @wrong = ('invalid_value', 'Logs and backups are kept from 0 to 36500 days.');
+    my @wrong = ('invalid_value', 'Logs and backups are kept from 0 to 3650 days.');
     my $play = AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('kept', '$mine')"));
     $play->stateless;
     is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
@@ -221,7 +221,16 @@ subtest 'nothing of another account has changed' => sub {
 subtest 'operators delete accounts and list the deletions' => sub {
     my ($code, $body) = $operator->call('delete_account', $other, AgentSQL::uuid(), undef, undef);
     is $code, 'ok';
-    is_deeply [ ($operator->call('delete_account', $other, AgentSQL::uuid(), 1, 1))[1] ], [$body], 'a second deletion is the first one';
+    is_deeply [ ($operator->call('delete_account', $other, AgentSQL::uuid(), undef, undef))[1] ], [$body], 'a second deletion is the first one';
+    my $days = sub { return join ' ', map { @{$_} } $owner->query("select log_days, backup_days from agent.account_deletions where account_id = '$other'") };
+    is +($operator->call('delete_account', $other, AgentSQL::uuid(), 36501, undef))[0], 'invalid_value', 'a second one with a time that is too long';
+    is +($operator->call('delete_account', $other, AgentSQL::uuid(), 14, undef))[0], 'ok', 'a second one adds the time of the logs';
+    is +($operator->call('delete_account', $other, AgentSQL::uuid(), 14, 35))[0], 'ok', 'a third one adds that of the backups';
+    is $days->(), '14 35', 'the record has both';
+    is_deeply [ $operator->call('delete_account', $other, AgentSQL::uuid(), $_->[0], $_->[1]) ],
+        [ 'invalid_value', 'The deletion has begun with other times: logs are kept for 14 days, backups for 35.' ], "other times are refused: @{$_}"
+        for [ 15, 35 ], [ 14, 36 ];
+    is $days->(), '14 35', 'a refusal changes none';
     my ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', undef, 10))[1];
     is_deeply [ sort map { $_->{account_id} } @{$all} ], [ sort $account, $other ];
     ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', $all->[0]{deletion_id}, 10))[1];

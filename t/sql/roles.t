@@ -94,8 +94,8 @@ subtest 'the role of operators has its privileges on accounts and API keys, and 
         group by 1 order by 1") ],
         [ 'account_deletions INSERT,SELECT', 'account_limits SELECT', 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
           'invitations INSERT,SELECT', 'region SELECT', 'schema_version SELECT' ];
-    is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w',
-        'invitations.revoked_at w', 'invitations.revoked_by w' ];
+    is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'account_deletions.backup_days w', 'account_deletions.log_days w', 'accounts.closed_at w',
+        'api_keys.expires_at w', 'api_keys.revoked_at w', 'invitations.revoked_at w', 'invitations.revoked_by w' ];
 };
 
 subtest 'the role of operators calls the functions of operators, and that of a server calls none of them' => sub {

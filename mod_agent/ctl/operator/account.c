@@ -18,9 +18,11 @@ const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,
 const ctl_option_t ctl_account_delete_options[] = {
     {"confirm", "ACCOUNT", CTL_CONFIRM, "the same id once more"},
     {"log-retention", "DURATION", CTL_LOG_RETENTION,
-     "for how long logs are kept: 14d"},
+     "for how long logs are kept, for example 14d\n"
+     "(default: not recorded)"},
     {"backup-retention", "DURATION", CTL_BACKUP_RETENTION,
-     "for how long backups are kept: 35d"},
+     "for how long backups are kept, for example 35d\n"
+     "(default: not recorded)"},
     CTL_DATABASE_OPTIONS,
     {NULL, NULL, 0, NULL}};
 
@@ -106,7 +108,7 @@ int ctl_account_close(const ctl_arguments_t *arguments)
 static int read_days(const char **days, const char *option, const char *text,
                      apr_pool_t *pool)
 {
-    static const ctl_duration_range_t range = {"0d", "36500d", "d"};
+    static const ctl_duration_range_t range = {"0d", "3650d", "d"};
     apr_int64_t number;
 
     *days = NULL;
@@ -145,7 +147,8 @@ static int read_deletion(char *id, const char **log_days,
         : CTL_USAGE;
 }
 
-/* Repeatable: a second deletion is the first one. */
+/* Repeatable: a second deletion is the first one, with the times that it did
+ * not have. */
 static const agent_statement_t delete_account = {
     .name = "agent_delete_account",
     .params = 4,

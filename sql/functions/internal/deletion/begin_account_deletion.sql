@@ -42,7 +42,7 @@ begin
 exception
     when check_violation then
         code := 'invalid_value';
-        body := 'Logs and backups are kept from 0 to 36500 days.';
+        body := 'Logs and backups are kept from 0 to 3650 days.';
 end
 $function$;
 
