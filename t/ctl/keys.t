@@ -254,8 +254,8 @@ is output_of('key', 'revoke', $bound->{key}), '', 'key revoke: it takes the whol
 is sql("select count(*) from agent.api_keys where revoked_at is not null"), 2, 'key revoke: both are revoked';
 {
     my ($secret) = records('key', 'create', '--account', $desk->{account_id}, '--name', 'secret');
-    my ($status, $output, $errors) = ctl_with_input("$secret->{key}\n", 'key', 'rotate', '-');
-    like "$status $output", qr/\A0 $KEY\n\z/, 'key rotate -: it takes the key of standard input' or diag $errors;
+    my ($status, $output, $errors) = ctl_with_input(" $secret->{key}\t \n", 'key', 'rotate', '-');
+    like "$status $output", qr/\A0 $KEY\n\z/, 'key rotate -: it takes the key of standard input, without blanks around it' or diag $errors;
     my ($next) = $output =~ $KEY;
     for my $given ($secret->{key_id}, "$output") {
         ($status, $output, $errors) = ctl_with_input($given, 'key', 'revoke', '-');

@@ -47,6 +47,8 @@ int ctl_operand_read(const char **out, const ctl_arguments_t *arguments,
         ctl_error("expected %s on standard input, got none", name);
         return CTL_USAGE;
     }
+    /* No operand has blanks: a text that is pasted may have some around it. */
+    apr_collapse_spaces(line, line);
     *out = apr_pstrdup(arguments->pool, line);
     return CTL_DONE;
 }
