@@ -32,11 +32,9 @@ typedef struct tree_t {
     apr_pool_t *pool;
     /* Of agent_conftree_alias_t, by name. */
     apr_hash_t *aliases;
-    /* Of cached_t, by section: what its lines demand, its AuthType, and whether
-     * it has AuthMerging. */
+    /* Of cached_t, by section: what its lines demand, and its AuthType. */
     apr_hash_t *demands;
     apr_hash_t *types;
-    apr_hash_t *merged;
 } tree_t;
 
 typedef struct cached_t {
@@ -262,7 +260,6 @@ static const tree_t *read_tree(apr_pool_t *pool)
     tree->aliases = apr_hash_make(pool);
     tree->demands = apr_hash_make(pool);
     tree->types = apr_hash_make(pool);
-    tree->merged = apr_hash_make(pool);
     agent_conftree_visit(AGENT_CONFTREE_ALIAS, add_alias, tree);
     apr_pool_userdata_setn(tree, key, NULL, pool);
     return tree;
@@ -389,52 +386,18 @@ static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
     return type;
 }
 
-/* The last one in the section is in force. */
-static bool read_merging(const ap_directive_t *section)
-{
-    bool merged = false;
-
-    for (const ap_directive_t *child = section->first_child; child != NULL;
-         child = child->next) {
-        if (is_named(child, "AuthMerging")) {
-            merged = !agent_conftree_is_word(child->args, "Off");
-        }
-    }
-    return merged;
-}
-
-/* Whether the lines of a location, of which section is one or has some, are
- * combined with those of an outer location: which one, httpd knows at each
- * request only. */
-static bool is_merged(const tree_t *tree, const ap_directive_t *section)
-{
-    const cached_t *found;
-
-    while (
-        section != NULL
-        && (is_section(section, "<Require") || is_section(section, "<Limit"))) {
-        section = section->parent;
-    }
-    if (section == NULL) {
-        return false;
-    }
-    found = find_cached(tree->merged, section);
-    return found != NULL
-        ? found->value != 0
-        : add_cached(tree->merged, section, read_merging(section), tree->pool)
-            != 0;
-}
+/* The other lines are those of its section, and those that AuthMerging adds. */
+#define NOBODY "nobody whom the other lines admit without a key"
 
 /* A line beside which no key is demanded. */
 static const char *print_excluded(auth_type_t type, bool is_alone)
 {
     if (type == TYPE_KEYS || !is_alone) {
-        return "nobody";
+        return NOBODY;
     }
-    return type == TYPE_OTHER
-        ? "everybody without a user"
-        : "nobody, or everybody without a user where no AuthType AgentKey "
-          "applies";
+    return type == TYPE_OTHER ? "everybody"
+                              : NOBODY
+        ", or everybody where no AuthType AgentKey applies";
 }
 
 typedef struct search_t {
@@ -464,13 +427,9 @@ static void check(const ap_directive_t *directive, void *baton)
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, search->server,
                  AGENT_LOGNO(0460) "Require: expected a line that demands a "
                                    "key beside '%s', got none at %s:%d: it "
-                                   "excludes %s%s",
+                                   "excludes %s",
                  directive->args, directive->filename, directive->line_num,
-                 print_excluded(type, is_alone(tree, directive)),
-                 is_merged(tree, section)
-                     ? "; with AuthMerging the lines of the "
-                       "outer sections decide too"
-                     : "");
+                 print_excluded(type, is_alone(tree, directive)));
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)

@@ -38,8 +38,8 @@ const char *agent_exclusion_check(apr_pool_t *pool);
  * Warns of exclusions without a line beside them, or around them, that demands
  * a key, or with `AuthType AgentKey` a user: httpd asks for credentials only if
  * it denies a request without them, which an exclusion never does, and a user
- * of a password has no account. So it would exclude nobody; where nothing
- * demands a user and no key is read, it excludes everybody without a user
+ * of a password has no account. So it would exclude nobody whom the other lines
+ * admit; where nothing demands a user and no key is read, it excludes everybody
  * (../auth/require.c). Lines that AuthMerging adds are not known.
  */
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool);

@@ -201,6 +201,7 @@ sub excluding {
     return $AUTHN . $AUTHZ_USER . join '', map { "$_\n" } '<Location "/x">', 'AuthType AgentKey', @outer, '<RequireAll>', (grep { !/\AAuth/ } @lines), '</RequireAll>', '</Location>';
 }
 
+my $NOBODY = 'nobody whom the other lines admit without a key';
 my $ALIASES = join '', map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } 'agent-scope admins admin', 'agent-deployment this', 'agent-scope crew "deploy admin"', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
 
 my @bad = (
@@ -536,25 +537,20 @@ SKIP: {
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
             qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
             qw(Authorization cookie)),
-        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:"?not"? )?"?agent-\w+"? \S+', got none at \S+httpd\.conf:\d+: it excludes nobody$/im ] }
+        (map { [ "an exclusion with $_", excluding(split / ; /), qr/AGT0460: Require: expected a line that demands a key beside '(?:"?not"? )?"?agent-\w+"? \S+', got none at \S+httpd\.conf:\d+: it excludes $NOBODY$/im ] }
             "Require not agent-account $ACCOUNT ; Require all granted", 'Require "not" "agent-scope" admin ; Require "all" granted', 'require NOT agent-scope admin ; Require local ; Require not ip 192.0.2.1',
             "<RequireNone> ; Require agent-account $ACCOUNT ; </RequireNone> ; Require all granted",
             'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require local ; </RequireAny>',
-            'AuthMerging "off" ; Require not agent-deployment desk ; Require method GET',
-            'AuthMerging And ; AuthMerging Off ; Require not agent-deployment desk ; Require method GET',
+            'AuthMerging And ; Require not agent-deployment desk ; Require method GET',
+            '<Limit GET> ; <RequireAll> ; Require local ; Require not agent-scope admin ; </RequireAll> ; </Limit>',
+            'Require not agent-scope admin ; <RequireAny> ; Require agent-scope read ; Require ip 192.0.2.1 ; </RequireAny>',
             "AuthType Basic ; Require valid-user ; Require not agent-account $ACCOUNT",
             'AuthType AgentKey ; AuthType "Basic" ; <RequireAny> ; Require agent-scope read ; Require user a ; </RequireAny> ; Require not agent-scope admin'),
-        (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes nobody$/m ] }
+        (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes $NOBODY$/m ] }
             '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
-        (map { my ($whom, @lines) = @{$_}; [ "an exclusion with @lines", excluding('Require all granted', @lines), qr/AGT0460: .*\d: it excludes $whom; with AuthMerging the lines of the outer sections decide too$/m ] }
-            [ 'nobody', 'AuthMerging And', 'Require not agent-scope admin' ], [ 'nobody', 'AuthMerging "or"', 'Require not agent-scope admin' ],
-            [ 'nobody', 'AuthMerging Off', 'AuthMerging And', 'Require not agent-scope admin' ],
-            (map { [ 'nobody', 'AuthMerging And', "<$_ GET>", '<RequireAll>', 'Require local', 'Require not agent-scope admin', '</RequireAll>', "</$_>" ] } qw(Limit LimitExcept)),
-            [ 'everybody without a user', 'AuthType Basic', 'AuthMerging And', "Require not agent-account $ACCOUNT" ],
-            [ 'nobody', 'AuthMerging And', '<RequireAny>', '<RequireAll>', 'Require local', 'Require not agent-scope admin', '</RequireAll>', 'Require ip 192.0.2.1', '</RequireAny>' ]),
         (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
-            (map { [ 'everybody without a user', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
-            (map { [ 'nobody, or everybody without a user where no AuthType AgentKey applies', $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
+            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
+            (map { [ "$NOBODY, or everybody where no AuthType AgentKey applies", $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
         ),
     );
     my @silent = (
