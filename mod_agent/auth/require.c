@@ -121,6 +121,8 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
 
 /* A note of the request: a line has denied the scopes of its key. */
 #define SCOPE_DENIED "agent_scope_denied"
+/* A note of the request: its Require has admitted it. */
+#define ADMITTED "agent_admitted"
 
 /* ---- checks ---- */
 
@@ -311,6 +313,7 @@ static int admit(request_rec *r)
 {
     agent_unread_admit(r);
     apr_table_unset(r->notes, SCOPE_DENIED);
+    apr_table_setn(r->notes, ADMITTED, "");
     return DECLINED;
 }
 
@@ -333,16 +336,39 @@ static int omit_challenge(request_rec *r, const char *auth_type)
     return OK;
 }
 
-/* One response for all handlers, also those of other modules. */
-static void explain_scope(request_rec *r)
+static void explain(request_rec *r, agent_error_id_t id, const char *detail)
 {
     agent_error_t *err;
 
-    if ((r->status == HTTP_UNAUTHORIZED || r->status == HTTP_FORBIDDEN)
-        && lacks_scope(r) && agent_problem_of(r) == NULL) {
-        agent_error_set(&err, AGENT_E_SCOPE_REQUIRED, NULL, NULL, r->pool);
-        agent_body_skip(r);
-        agent_problem_refuse(r, agent_child_state_get(), err);
+    agent_error_set(&err, id, detail, NULL, r->pool);
+    agent_body_skip(r);
+    agent_problem_refuse(r, agent_child_state_get(), err);
+}
+
+/* Whether a verified key is refused before the handler, by a line that does
+ * not say why: one with `not`, for example. */
+static bool is_denied_key(request_rec *r)
+{
+    return agent_binding_of_request(r) != NULL && agent_router_of(r) != NULL
+        && apr_table_get(r->notes, ADMITTED) == NULL;
+}
+
+/* A scope that is missing: one response for all handlers, also those of other
+ * modules. */
+static void explain_denial(request_rec *r)
+{
+    bool is_forbidden = r->status == HTTP_FORBIDDEN;
+
+    if ((r->status != HTTP_UNAUTHORIZED && !is_forbidden)
+        || agent_problem_of(r) != NULL) {
+        return;
+    }
+    if (lacks_scope(r)) {
+        explain(r, AGENT_E_SCOPE_REQUIRED, NULL);
+    }
+    else if (is_denied_key(r)) {
+        explain(r, is_forbidden ? AGENT_E_FORBIDDEN : AGENT_E_UNAUTHORIZED,
+                "This API key is not admitted here (Require).");
     }
 }
 
@@ -366,5 +392,5 @@ void agent_require_register(apr_pool_t *pool)
     ap_hook_fixups(admit, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_note_auth_failure(omit_challenge, NULL, NULL, APR_HOOK_FIRST);
     /* Before the hook of ../http/server_error.c. */
-    ap_hook_insert_error_filter(explain_scope, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_insert_error_filter(explain_denial, NULL, NULL, APR_HOOK_FIRST);
 }

@@ -56,6 +56,9 @@ CONF
     location('/plain', 'AgentDeployment default', 'Require all granted'),
     location('/keyed', 'AgentDeployment default', 'Require agent-scope read run deploy admin'),
     location('/deployers', 'Require agent-scope deploy admin'),
+    (map { location("/not-admins-$_", "AuthzSendForbiddenOnFailure $_", require_all('Require agent-scope read', 'Require not agent-scope admin')) } qw(On Off)),
+    location('/rewritten', 'RewriteEngine On', 'RewriteRule ^ - [F]', 'Require agent-scope read'),
+    location('/denied-page', 'ErrorDocument 403 "Ask us."', require_all('Require agent-scope read', 'Require not agent-scope admin')),
     location('/file-deployers', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy', 'ErrorDocument 401 "Log in."'),
     location('/explained', 'SetHandler None', 'Require agent-scope deploy', 'ErrorDocument 403 "Ask for more."'),
     location('/paged', 'SetHandler None', 'Require agent-scope read', 'ErrorDocument 401 /document/page'),
@@ -360,6 +363,20 @@ subtest 'Require not agent-...: where no AuthType reads keys, it excludes everyb
         is outcome($client->get("$path/x", undef, $_)), '403 -', "$path: " . (defined $_ ? 'a key' : 'no key') for undef, with($key);
     }
     is outcome($client->get('/unread-any/x')), '404 -', 'Require not: another line of a <RequireAny> admits a request';
+};
+
+subtest 'the answer of an API to a verified key that a Require denies says so' => sub {
+    my ($reader, $admin) = map { create_key($shop, scopes => $_) } ['read'], [qw(read admin)];
+    my $try = sub { my ($path, $headers) = @_; return $client->get("$path/threads/$UUID", undef, $headers) };
+    for my $case ([ '/not-admins-On', 403, 'forbidden' ], [ '/not-admins-Off', 401, 'unauthorized' ]) {
+        my ($path, $status, $code) = @{$case};
+        is outcome($try->($path, with($reader))), $ADMITTED, "$path: a key that is not excluded";
+        my $answer = $try->($path, with($admin));
+        is_deeply [ $answer->{status}, $answer->{json} ], [ $status, { detail => 'This API key is not admitted here (Require).', code => $code } ], "$path: one that is";
+        unlike $try->($path)->{json}{detail}, qr/not admitted/, "$path: no key";
+    }
+    is $try->('/denied-page', with($admin))->{body}, 'Ask us.', 'an ErrorDocument 403 is sent';
+    is_deeply $try->('/rewritten', with($reader))->{json}, { detail => 'Forbidden', code => 'forbidden' }, 'a 403 of another module is its own';
 };
 
 subtest 'Require agent-scope: 403 scope_required only for a line whose scope would admit the key' => sub {
