@@ -208,7 +208,6 @@ undef $server;
 
 my ($keyed, $reports) = @{ $blocks{Keys}{apache} };
 $keyed =~ s/\bID\b/$account/g;
-$keyed =~ s{(AgentDeployment .*\n)}{$1<Location "/">\nSetHandler agent\n</Location>\n};
 $keyed =~ s{(</VirtualHost>)}{$reports$1};
 mkdir "$dir/reports" or die "$dir/reports: $!\n";
 write_file("$dir/reports/index.html", 'a report');
