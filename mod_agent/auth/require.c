@@ -353,14 +353,31 @@ static bool is_denied_key(request_rec *r)
         && apr_table_get(r->notes, ADMITTED) == NULL;
 }
 
+/* An AuthType without a Require, or one that no module has, for example: httpd
+ * answers 500 before the handler. */
+static bool is_unauthorizable(request_rec *r)
+{
+    return r->status == HTTP_INTERNAL_SERVER_ERROR && ap_auth_type(r) != NULL
+        && agent_router_of(r) != NULL
+        && apr_table_get(r->notes, ADMITTED) == NULL;
+}
+
 /* A scope that is missing: one response for all handlers, also those of other
  * modules. */
 static void explain_denial(request_rec *r)
 {
     bool is_forbidden = r->status == HTTP_FORBIDDEN;
 
-    if ((r->status != HTTP_UNAUTHORIZED && !is_forbidden)
-        || agent_problem_of(r) != NULL) {
+    if (agent_problem_of(r) != NULL) {
+        return;
+    }
+    if (is_unauthorizable(r)) {
+        explain(r, AGENT_E_INTERNAL,
+                "The server could not authorize the request: its error log "
+                "says why.");
+        return;
+    }
+    if (r->status != HTTP_UNAUTHORIZED && !is_forbidden) {
         return;
     }
     if (lacks_scope(r)) {

@@ -57,6 +57,7 @@ CONF
     location('/keyed', 'AgentDeployment default', 'Require agent-scope read run deploy admin'),
     location('/deployers', 'Require agent-scope deploy admin'),
     (map { location("/not-admins-$_", "AuthzSendForbiddenOnFailure $_", require_all('Require agent-scope read', 'Require not agent-scope admin')) } qw(On Off)),
+    location('/misspelt', 'AuthType AgentKeys', 'Require agent-scope read'),
     location('/rewritten', 'RewriteEngine On', 'RewriteRule ^ - [F]', 'Require agent-scope read'),
     location('/denied-page', 'ErrorDocument 403 "Ask us."', require_all('Require agent-scope read', 'Require not agent-scope admin')),
     location('/file-deployers', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy', 'ErrorDocument 401 "Log in."'),
@@ -432,6 +433,15 @@ subtest 'Require agent-scope and agent-account deny other keys' => sub {
     my $id = key_id($foreign);
     unlike $server->error_log, qr/:error\].*user $id: authorization failure/, 'Require agent-account: httpd logs no error of it';
     is outcome($client->get("/deployers/threads/$UUID")), '401 unauthorized', 'Require agent-scope: without a key httpd asks for one';
+};
+
+subtest 'an API with an AuthType that no module has: 500, and the error log says why' => sub {
+    my $expected = { detail => 'The server could not authorize the request: its error log says why.', code => 'internal' };
+    for my $headers (undef, with($key)) {
+        my $answer = $client->get('/misspelt/ok', undef, $headers);
+        is_deeply [ $answer->{status}, $answer->{json} ], [ 500, $expected ], $headers ? 'a key' : 'no key';
+    }
+    like $server->error_log, qr/AH01796/, 'the line of httpd';
 };
 
 # ---- scopes ----
