@@ -141,7 +141,7 @@ subtest 'how long logs and backups are kept is checked for customers and operato
     $play->stateless;
     is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
     is $owner->value("select count(*) from agent.run_queue where deployment_id = '" . $play->deployment . "'"), 1, 'a refusal ends no run';
-    is_deeply [ $operator->call('delete_account', $mine, AgentSQL::uuid(), undef, 36501) ], \@wrong;
+    is_deeply [ $operator->call('delete_account', $mine, AgentSQL::uuid(), undef, 3651) ], \@wrong;
     is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'the account stays open';
 };
 
