@@ -6,7 +6,6 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
-use AgentTest::Wait;
 use AgentSQL;
 
 my $DEFAULT = '00000000-0000-0000-0000-00000000000a';
@@ -112,7 +111,7 @@ subtest 'a revocation waits for a sign-up with the invitation' => sub {
     $session->query('begin');
     is code('sign_up', '{"name":"x"}', $digest, AgentSQL::uuid(), key_id(), $DIGEST), 'ok';
     $other->send("select code from agent.revoke_invitation('$id', null)");
-    wait_for('the revocation to wait', sub { $owner->value('select count(*) from pg_locks where not granted') > 0 });
+    ok $other->waits_for($session), 'the revocation waits';
     $session->query('commit');
     is $other->receive, 'invitation_used';
     $other->close;
@@ -125,6 +124,7 @@ subtest 'two sign-ups with one invitation at the same time: one account' => sub 
     $session->query('begin');
     is code('sign_up', '{"name":"x"}', $digest, AgentSQL::uuid(), key_id(), $DIGEST), 'ok';
     $other->send("select code from agent.sign_up('{\"name\":\"y\"}', '$digest', gen_random_uuid(), '@{[ key_id() ]}', '$DIGEST')");
+    ok $other->waits_for($session), 'the second one waits for the first';
     $session->query('commit');
     is $other->receive, 'invitation_not_valid';
     $other->close;
@@ -245,6 +245,7 @@ subtest 'a key that is revoked at the same time makes no other one' => sub {
     $session->query('begin');
     is code('revoke_account_key', $key, $key), 'ok';
     $other->send("select code from agent.create_account_key('$key', '{\"name\":\"x\"}', '@{[ key_id() ]}', '$DIGEST')");
+    ok $other->waits_for($session), 'the creation waits for the revocation';
     $session->query('commit');
     is $other->receive, 'unknown_key';
     is $owner->value("select count(*) from agent.api_keys where account_id = '$account'"), 1;

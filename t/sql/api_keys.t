@@ -187,6 +187,7 @@ subtest 'two servers that find an expired key at the same time record it once' =
     $session->query('begin');
     is code($id), 'unknown_key';
     $other->send("select code from agent.find_api_key('$id')");
+    ok $other->waits_for($session), 'the second server waits for the first';
     $session->query('commit');
     is $other->receive, 'unknown_key';
     is $owner->value("select count(*) from agent.audit_log where object = '$id'"), 1;

@@ -6,7 +6,6 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
-use AgentTest::Wait;
 use AgentSQL;
 use AgentSQL::Play;
 
@@ -122,6 +121,7 @@ subtest 'of two creations with one id at the same time, one finds the other' => 
         $session->query('begin');
         is $session->value($call->('raise')), 'ok';
         $other->send($call->($case->[0]));
+        ok $other->waits_for($session), "$case->[0]: the second one waits for the first";
         $session->query('commit');
         is $other->receive, $case->[1], $case->[0];
         is numbers($id), '1';
@@ -148,6 +148,7 @@ subtest 'two updates at the same time make two versions' => sub {
     $session->query('begin');
     is $session->value($call->('a')), 'ok';
     $other->send($call->('b'));
+    ok $other->waits_for($session), 'the second one waits for the first';
     $session->query('commit');
     is $other->receive, 'ok';
     is numbers($id), '3 2 1';
@@ -358,7 +359,7 @@ subtest 'a deletion with threads leaves one that is deleted and created again wh
     $holder->query('begin');
     $holder->query("select from agent.threads where thread_id = '$first' for update");
     $deleting->send("select code from agent.delete_assistant('$deployment', '$id', true, null)");
-    wait_for('the deletion to wait', sub { $session->value('select count(*) from pg_locks where not granted') });
+    ok $deleting->waits_for($holder), 'the deletion waits';
     is +($play->api('delete_thread', $again))[0], 'ok';
     is +($session->call('create_thread', $deployment, $again, 'raise', '{}'))[0], 'ok';
     $holder->query('commit');

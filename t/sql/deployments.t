@@ -196,6 +196,7 @@ subtest 'ensure_deployment: two servers may create one at the same time' => sub 
     $session->query('begin');
     my $id = $session->value("select agent.ensure_deployment('both')");
     $other->send("select agent.ensure_deployment('both')");
+    ok $other->waits_for($session), 'the second server waits for the first';
     $session->query('commit');
     is $other->receive, $id;
     $other->close;

@@ -94,14 +94,16 @@ subtest 'an assistant that exists is kept as it is' => sub {
 
 subtest 'two supervisors may report the same graphs in any order at the same time' => sub {
     my $other = $db->session;
-    my @graphs = map { { graph_id => "g$_", assistant_id => AgentSQL::uuid() } } 1 .. 20;
+    my @graphs = map { { graph_id => "g$_", assistant_id => AgentSQL::uuid() } } 10 .. 29;
     my $call = sub { "select agent.save_graphs('$AgentSQL::DEPLOYMENT', "
         . AgentSQL::Session::literal(AgentSQL::encode([@_])) . ')' };
     $session->query('begin');
-    is $session->value($call->(@graphs)), 20;
+    is $session->value($call->($graphs[0])), 1;
     $other->send($call->(reverse @graphs));
+    ok $other->waits_for($session), 'the second one waits for the first, and holds no other graph';
+    is $session->value($call->(@graphs)), 19;
     $session->query('commit');
-    is $other->receive, 0, 'the second one waits for the first one and writes nothing';
+    is $other->receive, 0, 'the second one writes nothing';
     is $session->value("select count(*) from agent.assistants where graph_id like 'g%'"), 20;
     $session->query("delete from agent.assistants where graph_id like 'g%'; delete from agent.graphs where graph_id like 'g%'");
 };

@@ -43,8 +43,9 @@ subtest 'two concurrent requests with one key create one run' => sub {
     $sessions[0]->query('begin');
     is_deeply [ $sessions[0]->query($sql->($runs[0])) ], [ [ 'ok', $runs[0] ] ];
     $sessions[1]->send($sql->($runs[1]));
+    ok $sessions[1]->waits_for($sessions[0]), 'the second request waits for the first';
     $sessions[0]->query('commit');
-    is $sessions[1]->receive, "ok\x1f$runs[0]", 'the second request waits and returns the run of the first';
+    is $sessions[1]->receive, "ok\x1f$runs[0]", 'the second request returns the run of the first';
 };
 
 subtest 'a repeated request for a thread whose deletion has begun is refused' => sub {

@@ -314,6 +314,7 @@ subtest 'a batch waits for a concurrent release of its lease' => sub {
     $sessions[0]->query('begin');
     $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x', null)");
     $sessions[1]->send("select outcome from public.save_items($worker, '$event')");
+    ok $sessions[1]->waits_for($sessions[0]), 'the batch waits';
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'fenced', 'the lease is checked after the wait';
     $play->finish_all($worker);

@@ -9,7 +9,6 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Accounts qw(use_accounts account deployment kept_count counted_anew count_all);
 use AgentSQL::Play;
-use AgentTest::Wait;
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my ($session, $other) = map { $db->session } 1, 2;
@@ -108,6 +107,7 @@ subtest 'concurrent creations of keys do not exceed the limit' => sub {
     is +(create_key($account))[0], 'ok';
     my $id = sprintf '%022d', ++$keys;
     $other->send("select code from agent.create_api_key('$id', '$account', '\\x" . 'ab' x 32 . "', 'service', 'n', null, null, '{run}', null)");
+    ok $other->waits_for($operator), 'the second one waits for the first';
     $operator->query('commit');
     is $other->receive, 'limit_exceeded';
 };
@@ -146,6 +146,7 @@ subtest 'concurrent creations of deployments do not exceed the limit' => sub {
     $_->query('begin') for $session, $other;
     ok $session->value("select agent.ensure_deployment('desk', '$account')");
     $other->send("select coalesce(agent.ensure_deployment('till', '$account')::text, 'none')");
+    ok $other->waits_for($session), 'the second one waits for the first';
     $session->query('commit');
     is $other->receive, 'none';
     $other->query('rollback');
@@ -158,7 +159,7 @@ subtest 'a deployment that two servers create at the same time counts once' => s
     $session->query('begin');
     my $desk = $session->value("select agent.ensure_deployment('desk', '$account')");
     $other->send("select coalesce(agent.ensure_deployment('desk', '$account')::text, 'none')");
-    wait_for('the second server to wait for the first', sub { $operator->value('select count(*) from pg_locks where not granted') > 0 });
+    ok $other->waits_for($session), 'the second server waits for the first';
     $session->query('commit');
     is $other->receive, $desk;
     limit();

@@ -7,7 +7,6 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use List::Util qw(sum);
 use Test::More;
-use AgentTest::Wait;
 use AgentSQL;
 use AgentSQL::Play;
 
@@ -125,13 +124,11 @@ subtest 'a thread with an unfinished run is kept' => sub {
 subtest 'a concurrent end postpones the deletion' => sub {
     my ($thread) = executed();
     at('13:20:00');
-    my $looking = $session->value('select pg_backend_pid()');
     my $other = $db->session;
     $other->query('begin');
     $other->query("update agent.thread_expiries set expires_at = '2030-01-01T13:21:00Z' where thread_id = '$thread'");
     $session->send('select count(*) from agent.expire_threads()');
-    wait_for('it to wait for the other',
-        sub { $other->value("select cardinality(pg_blocking_pids($looking))") });
+    ok $session->waits_for($other), 'the deletion waits for the end';
     $other->query('commit');
     is $session->receive, 1;
     is thread_there($thread), 'ok';

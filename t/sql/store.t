@@ -8,7 +8,6 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
-use AgentTest::Wait;
 
 my $db = AgentSQL->new;
 my $session = $db->session;
@@ -223,14 +222,6 @@ subtest 'invalid items and searches of the store are refused' => sub {
         'a key that does not compress can be stored';
 };
 
-sub wait_blocked {
-    my ($on, $by) = @_;
-    my $pid = $by->value('select pg_backend_pid()');
-    return wait_for('the other session to wait', sub {
-        $on->value("select count(*) from pg_stat_activity where $pid = any (pg_blocking_pids(pid))")
-    });
-}
-
 subtest 'puts of several items wait for each other without a deadlock, and reads wait for none' => sub {
     clear();
     my $other = $db->session;
@@ -244,7 +235,7 @@ subtest 'puts of several items wait for each other without a deadlock, and reads
     $session->query($puts->('a'));
     $other->send($puts->(qw(b a)));
     my $third = $db->session;
-    wait_blocked($third, $session);
+    ok $other->waits_for($session), 'the second one waits for the first';
     my $found = AgentSQL::Play->new($third)->body('search_items', '{"namespace_prefix":["d"]}', undef)->{items};
     is_deeply $found->[0]{value}, { by => 'a' },
         'a search does not wait for a put of an item whose time it begins again';

@@ -5,6 +5,8 @@ package AgentSQL::Session;
 use strict;
 use warnings;
 
+use AgentTest::Wait;
+use IO::Select;
 use IPC::Open2 ();
 
 my $MARK = 'agent-sql-end-of-answer';
@@ -23,6 +25,7 @@ sub new {
     $self->query('set client_min_messages = warning');
     $self->send("\\set VERBOSITY verbose\n\\set SHOW_CONTEXT never\nselect 1");
     $self->receive;
+    $self->{backend} = $self->value('select pg_backend_pid()');
     return $self;
 }
 
@@ -44,6 +47,17 @@ sub receive {
         $text .= $line;
     }
     die "psql ended: $text";
+}
+
+# Whether the statement that was sent waits for a lock of another session, which asks: false when it has ended
+# without that.
+sub waits_for {
+    my ($self, $holder) = @_;
+    my $answer = IO::Select->new($self->{out});
+    my $waits = "select $holder->{backend} = any (pg_blocking_pids($self->{backend}))";
+    return wait_for('a statement to wait for another session, or to end', sub {
+        return $holder->value($waits) eq 't' ? 'waits' : $answer->can_read(0) && 'ends';
+    }) eq 'waits';
 }
 
 # Rows as arrays of text; an error of the server dies.
