@@ -77,7 +77,7 @@ subtest 'account deletion: keys and runs end at once, and the record can be read
 
 subtest 'account deletion: it goes on when its supervisor is killed' => sub {
     kill 'KILL', supervisor_pid($server->httpd_pid);
-    sql("update agent.account_deletions set requested_at = requested_at - interval '2 hours', pass_at = pass_at - interval '1 hour'");
+    sql("update agent.account_deletions set requested_at = requested_at - interval '2 hours', pass_at = pass_at - interval '1 hour', due_at = now()");
     my $record;
     ok wait_for('the deletion to end', sub {
         $record = ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json};
