@@ -32,7 +32,9 @@ AgentIngressAddress 203.0.113.10
 AgentIngressAddress 203.0.113.9 until=2027-01-31
 AgentAddressSerial 2026112901
 CONF
-    location('/', 'SetHandler agent-platform', 'AgentSignUp On'),
+    location('/', 'SetHandler agent-platform'),
+    qq(<Location "/v1">\nAgentSignUp On\n</Location>\n),
+    location('/default'),
     location('/invited', 'AgentSignUp Invitation'),
     location('/off', 'AgentSignUp Off'),
     location('/typed', 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope admin'),
@@ -86,7 +88,7 @@ subtest 'sign-up: POST /v1/accounts returns the first key, once' => sub {
 };
 
 subtest 'sign-up: AgentSignUp decides who may' => sub {
-    is outcome($client->post('/off/v1/accounts', { name => 'x' })), '403 sign_up_off', 'sign-up: Off';
+    is outcome($client->post("/$_/v1/accounts", { name => 'x' })), '403 sign_up_off', "sign-up: $_" for qw(off default);
     my $text = 'inv1_' . 'a' x 43;
     sql("insert into agent.invitations (invitation_id, digest, created_by, created_at, expires_at)
         values (gen_random_uuid(), decode('@{[ sha256_hex($text) ]}', 'hex'), 'x', now(), now() + interval '1 day')");
