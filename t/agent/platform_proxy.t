@@ -56,42 +56,69 @@ sub limit_of {
     return "$rule $quota $left";
 }
 
+# [rule, key, quota], ... of conf/ratelimit_regional.conf, as region eu has them.
+my @rules = slurp(root() . '/conf/ratelimit_regional.conf') =~ /^RateLimitRule (\S+) .*\bkey=(\S+) .*\beu=(\d+)\//mg;
+my %rules;
+while (my ($rule, $key, $quota) = splice @rules, 0, 3) {
+    $rules{$rule} = { key => $key, quota => $quota };
+}
+
 subtest 'proxied paths: each of the table is limited by its rule, and served by the backend' => sub {
     my @rows = (
-        [ 'POST /runs',                'run-create 2000' ],
-        [ 'POST /runs/batch',          'runs-batch 2000' ],
-        [ 'POST /runs/multipart',      'runs-multipart 6000' ],
-        [ 'POST /runs/query',          'run-query-api 15' ],
-        [ 'GET /runs/stats',           'runs-stats 20' ],
-        [ "GET /runs/$UUID",           'run-lookup 30' ],
-        [ "GET /api/v1/runs/$UUID",    'run-lookup 30' ],
-        [ "PATCH /runs/$UUID",         'run-update 2000' ],
-        [ 'POST /otel/v1/traces',      'otel-traces 2000' ],
-        [ 'POST /a/charts/preview',    'charts-api 750' ],
-        [ 'GET /a/examples',           'examples 5000' ],
-        [ 'POST /feedback',            'feedback 2000' ],
-        [ 'DELETE /sessions',          'deletion-api 10' ],
-        [ 'POST /a/trigger',           'deletion-api 10' ],
-        [ 'POST /generate',            'generate-api 30' ],
-        [ 'POST /v1/beacon',           'beacon 2000' ],
-        [ 'POST /x/v1/metadata/submit', 'ip-high 2000' ],
-        [ 'OPTIONS /x',                'ip-high 2000' ],
-        [ 'GET /public/download/x',    'public-download 5000' ],
-        [ 'GET /anything',             'default-api 1000' ],
-        [ 'GET /v1/accountant',        'default-api 1000' ],
+        [ 'auth-api',        'GET /auth' ],
+        [ 'auth-user',       'GET /auth' ],
+        [ 'repos-api',       'GET /repos' ],
+        [ 'repos-user',      'GET /repos' ],
+        [ 'commits-api',     'GET /commits' ],
+        [ 'commits-user',    'GET /commits' ],
+        [ 'run-create',      'POST /runs' ],
+        [ 'runs-batch',      'POST /runs/batch' ],
+        [ 'runs-multipart',  'POST /runs/multipart' ],
+        [ 'run-query-api',   'POST /runs/query' ],
+        [ 'run-query-user',  'POST /runs/query' ],
+        [ 'runs-stats',      'GET /runs/stats' ],
+        [ 'run-lookup',      "GET /runs/$UUID" ],
+        [ 'run-lookup',      "GET /api/v1/runs/$UUID" ],
+        [ 'run-update',      "PATCH /runs/$UUID" ],
+        [ 'otel-traces',     'POST /otel/v1/traces' ],
+        [ 'charts-api',      'POST /a/charts/preview' ],
+        [ 'charts-user',     'POST /a/charts/preview' ],
+        [ 'examples',        'GET /a/examples' ],
+        [ 'feedback',        'POST /feedback' ],
+        [ 'deletion-api',    'DELETE /sessions' ],
+        [ 'deletion-api',    'POST /a/trigger' ],
+        [ 'deletion-user',   'DELETE /sessions' ],
+        [ 'deletion-user',   'POST /a/trigger' ],
+        [ 'generate-api',    'POST /generate' ],
+        [ 'generate-user',   'POST /generate' ],
+        [ 'beacon',          'POST /v1/beacon' ],
+        [ 'ip-high',         'POST /x/v1/metadata/submit' ],
+        [ 'ip-high',         'OPTIONS /x' ],
+        [ 'public-download', 'GET /public/download/x' ],
+        [ 'default-api',     'GET /anything' ],
+        [ 'default-api',     'GET /v1/accountant' ],
+        [ 'default-user',    'GET /anything' ],
+        [ 'public',          'GET /anything' ],
     );
+    is_deeply [ sort keys %{ { map { $_->[0] => 1 } @rows } } ], [ sort keys %rules ], 'proxied paths: these are all rules of the table';
+    is scalar(keys %rules), 29, 'proxied paths: the table has 29';
+    my $valid = create_key(create_account());
     my $number = 0;
-    my %left;
+    my %counted;
     for my $row (@rows) {
-        my ($what, $limit) = @{$row};
+        my ($rule, $what) = @{$row};
+        my ($key, $quota) = @{ $rules{$rule} }{qw(key quota)};
         $number++;
-        my $answer = ask($what, { 'x-api-key' => "key-$number" }, $what =~ /\AP/ ? '{}' : undef);
-        ok is_proxied($answer), "proxied paths: $what is the backend's" or diag $answer->{status}, $answer->{body};
-        my ($quota) = $limit =~ /(\d+)\z/;
-        is limit_of($answer), "$limit " . ($quota - ++$left{ $limit =~ /\Aip-/ ? $limit : $what }), "proxied paths: $what is counted by its rule";
+        # Each has an API key or a user of its own; one key is valid, for what needs one. Without both the address is new.
+        my %headers = $key eq 'user+ip' ? ('x-user-id' => "user-$number") : ('x-api-key' => "key-$number");
+        if ($what =~ m{ /repos\z}) {
+            %headers = $key eq 'user+ip' ? (%headers, Authorization => "Bearer $valid") : ('x-api-key' => $valid);
+        }
+        my $answer = ask($what, $rule eq 'public' ? undef : \%headers, $what =~ /\AP/ ? '{}' : undef);
+        is is_proxied($answer) ? 1 : 0, $what =~ m{ /auth\z} ? 0 : 1, "proxied paths: $what is the backend's, but for /auth" or diag $answer->{status}, $answer->{body};
+        is limit_of($answer), "$rule $quota " . ($quota - ++$counted{ $key eq 'ip' ? $rule : $number }), "proxied paths: $what is counted by the rule $rule";
     }
-    is_deeply [ map { "$_->{method} $_->{path}" } $backend->requests ], [ map { $_->[0] } @rows ], 'proxied paths: the backend got each of them once';
-    is limit_of(ask('GET /anything')), 'public 100 99', 'proxied paths: without a key it is counted by its address';
+    is_deeply [ map { "$_->{method} $_->{path}" } $backend->requests ], [ grep { !m{ /auth\z} } map { $_->[1] } @rows ], 'proxied paths: the backend got each of them once';
 };
 
 subtest 'proxied paths: a request beyond the quota is refused before the backend' => sub {
