@@ -120,10 +120,10 @@ static bool is_own_provider(const char *provider)
 static bool needs_user(const char *provider)
 {
     static const char *const providers[] = {
-        "valid-user",     "user",       "group",       "claim",
-        "claims_expr",    "dbd-group",  "dbm-group",   "dbm-file-group",
-        "file-group",     "file-owner", "ldap-user",   "ldap-group",
-        "ldap-attribute", "ldap-dn",    "ldap-filter",
+        "valid-user", "user",        "group",          "claim",
+        "dbd-group",  "dbm-group",   "dbm-file-group", "file-group",
+        "file-owner", "ldap-user",   "ldap-group",     "ldap-attribute",
+        "ldap-dn",    "ldap-filter",
     };
 
     for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++) {

@@ -204,6 +204,35 @@ sub excluding {
 my $NOBODY = 'nobody whom the other lines admit without a key';
 my $ALIASES = join '', map { "<AuthzProviderAlias $_>\n</AuthzProviderAlias>\n" } 'agent-scope admins admin', 'agent-deployment this', 'agent-scope crew "deploy admin"', "agent-account banned $ACCOUNT", 'ip nearby 192.0.2.1', 'all everybody granted';
 
+# Lines of other modules that demand a user, with these modules: all words of config/exclusion.c.
+my %demands_user = (
+    'valid-user'     => [ [], '' ],
+    'user'           => [ [], 'carol' ],
+    'group'          => [ ['authz_groupfile'], 'staff' ],
+    'file-group'     => [ ['authz_groupfile'], '' ],
+    'file-owner'     => [ ['authz_owner'], '' ],
+    'claim'          => [ ['auth_openidc'], 'sub:carol' ],
+    'dbd-group'      => [ [qw(dbd authz_dbd)], 'staff' ],
+    'dbm-group'      => [ ['authz_dbm'], 'staff' ],
+    'dbm-file-group' => [ ['authz_dbm'], '' ],
+    'ldap-user'      => [ [qw(ldap authnz_ldap)], 'carol' ],
+    'ldap-group'     => [ [qw(ldap authnz_ldap)], 'cn=staff' ],
+    'ldap-attribute' => [ [qw(ldap authnz_ldap)], 'title=clerk' ],
+    'ldap-dn'        => [ [qw(ldap authnz_ldap)], 'cn=carol' ],
+    'ldap-filter'    => [ [qw(ldap authnz_ldap)], 'cn=carol' ],
+);
+my ($providers) = slurp(root() . '/mod_agent/config/exclusion.c') =~ /providers\[\] = \{(.*?)\}/s;
+my @providers = $providers =~ /"([^"]+)"/g;
+is_deeply [ sort keys %demands_user ], [ sort @providers ],
+    'directives: each word that demands a user has a test';
+
+# An exclusion beside such a line.
+sub beside_user {
+    my ($word) = @_;
+    my ($modules, $args) = @{ $demands_user{$word} };
+    return join '', (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } @{$modules}), excluding('Require not agent-scope admin', "Require $word $args");
+}
+
 my @bad = (
     [ graph('AgentModel demo') . "AgentParking perhaps\n", 'AgentParking', 'On or Off', '' ],
     [ graph('AgentModel gpt'), 'AgentModel', 'demo, anthropic:NAME', 'gpt' ],
@@ -550,7 +579,8 @@ SKIP: {
             '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
         (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
             (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
-            (map { [ "$NOBODY, or everybody where no AuthType AgentKey applies", $_, "Require not agent-account $ACCOUNT" ] } '', qq(<If "-n req('x-api-key')">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n)),
+            (map { [ "$NOBODY, or everybody where no AuthType AgentKey applies", $_, "Require not agent-account $ACCOUNT" ] }
+                '', map { "$_<If \"-n req('x-api-key')\">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n" } '', "AuthType AgentKey\n", "AuthType Basic\n"),
         ),
     );
     my @silent = (
@@ -565,6 +595,7 @@ SKIP: {
             'AuthType Basic ; Require "agent-scope" read ; Require not agent-scope admin', 'AuthMerging And ; Require not agent-scope admin ; Require agent-scope read',
             'Require agent-scope read ; <RequireAll> ; Require not agent-scope admin ; Require all granted ; </RequireAll>',
             'Require not ip 192.0.2.1 ; Require all granted'),
+        (map { [ "an exclusion beside Require $_", beside_user($_) ] } sort keys %demands_user),
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
         (map { [ 'a deployment of an account with AuthType AgentKey in its host', $AUTHN . host("AgentDeployment shop account=$ACCOUNT", $_) ] }
             $AGENT_KEY =~ s/\n\z//r, qq(<Location "/x">\nAuthType "agentkey"\n</Location>)),
