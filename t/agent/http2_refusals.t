@@ -36,6 +36,9 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     'LoadModule dir_module "${MODULES}/mod_dir.so"',
     '<Location "/indexed/">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', 'DirectoryIndex a1.html a2.html ok.html', '</Location>',
     '<LocationMatch "^/indexed/a">', 'AuthType AgentKey', 'Require agent-scope admin', '</LocationMatch>',
+    location('/excluded', 'SetHandler None', 'AuthType None', '<RequireAll>', 'Require all granted', 'Require not agent-account 00000000-0000-0000-0000-00000000000a', '</RequireAll>',
+        'ErrorDocument 403 /open/file'),
+    location('/open', 'SetHandler None', 'AuthType None', 'Require all granted'),
     location('/explained', 'SetHandler None', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope read', '</RequireAny>'));
 my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
 
@@ -62,12 +65,14 @@ sub index_of {
     return $text;
 }
 
-make_path("$server->{dir}/htdocs/explained");
+make_path("$server->{dir}/htdocs/$_") for qw(explained open);
 write_file("$server->{dir}/htdocs/explained/file", '{"code":"explained"}');
+write_file("$server->{dir}/htdocs/open/file", '{"code":"excluded"}');
 my %refusals = (
     'with an ErrorDocument that a second line admits' => [ '403 explained', '/refused/threads', '-H', "x-api-key: $reader" ],
     'of another handler, with the key of another account' => [ '403 explained', '/own/x', '-H', "x-api-key: $reader" ],
     'of another handler, with such an ErrorDocument' => [ '403 explained', '/files/x', '-H', "x-api-key: $reader" ],
+    'that an exclusion denies where no key is read' => [ '403 excluded', '/excluded/x' ],
     'without a key' => [ '401 unauthorized', '/keyed/threads' ],
     'with a key without the scope' => [ '403 scope_required', '/keyed/threads', '-H', "x-api-key: $reader" ],
     'with a body that is too large' => [ '413 body_too_large', '/small/threads' ],
