@@ -6,6 +6,7 @@
 --   m         the epoch
 --   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind, name}
 --   i, id     the number of the member with that id
+--   last      when a member was connected last
 --   odd       the members whose shares may be reserved
 --   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
 --
@@ -23,6 +24,8 @@
 -- mark expires}; of read {milliseconds since it was sent, name, text}.
 
 local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
+-- Before that nothing is granted in an epoch that no member has brought its number to.
+local CONFIRM_MS = TIMEOUT_MS + 2 * CALL_MS
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
 local SWEEP, SWEEPS_MAX, SCAN_MS = 3, 32, 1000
 local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE, CLOCK = 1, 2, 4, 8, 16, 32, 64
@@ -77,7 +80,8 @@ end
 -- ---- The epoch (R4) ----
 
 local replication = redis.call('INFO', 'replication')
-local packed = redis.call('HGET', partition, 'm')
+local stored = redis.call('HMGET', partition, 'm', 'last')
+local packed, last = stored[1], tonumber(stored[2] or 0)
 local epoch = packed and cmsgpack.unpack(packed)
 local is_changed = false
 
@@ -117,25 +121,65 @@ end
 -- number to another epoch.
 local function is_in_use()
     local used_ms = hold_ms(epoch.share_ms)
+    -- All hosts had left the epoch before, and this one has granted nothing.
+    local had_none = epoch.continued and epoch.complete == 0 and epoch.old == 0
     for i = 0, epoch.members - 1 do
         local member = read_member(i)
-        if now < member[3] or not has_no_host(member) and now < member[2] + used_ms then
+        local has_none = has_no_host(member) or had_none and member[6] == 0
+        if not had_none and now < member[3] or not has_none and now < member[2] + used_ms then
             return true
         end
     end
     return false
 end
 
--- `follows`: all hosts with the former configuration have ended.
-local function begin_epoch(members_of, share_ms_of, follows)
-    redis.call('UNLINK', partition)
-    all_members = {}
+-- `follows`: all hosts with the former configuration have ended. `continued`: marks remain.
+local function begin_epoch(members_of, share_ms_of, follows, continued)
+    for i = 0, continued and epoch.members - 1 or -1 do
+        redis.call('HDEL', partition, 'm' .. i, 'i' .. read_member(i)[1], 'odd')
+    end
+    if not continued then
+        redis.call('UNLINK', partition)
+    end
+    all_members, last = {}, now
     epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
         follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
-        missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {},
+        missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {}, back = 0, continued = continued,
         name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
-    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch), 'last', now)
+end
+
+-- R10: for which rules the epoch knows all admissions that count, if all hosts have left it: those
+-- with an L + T of `from` to `to`, if all M hosts are there again less than that after `last`.
+local function find_continued()
+    local before, since = epoch.continued, epoch.known
+    if epoch.complete == 0 then
+        -- It has granted nothing.
+        return epoch.old == 0 and now < epoch.start + hold_ms(epoch.share_ms) and before
+    end
+    if epoch.kinds[LEFT] < members then
+        return false
+    end
+    for i = 0, members - 1 do
+        since = math.max(since, read_member(i)[3] + TIMEOUT_MS + CALL_MS)
+    end
+    if before and last - since < before.from then
+        return { last = last, from = before.from, to = before.to }
+    end
+    return { last = last, from = 0, to = math.max(last - since, before and before.to or 0) }
+end
+
+-- R10: whether hosts may have been connected elsewhere since one was connected to this epoch.
+local function is_abandoned()
+    if now < last + CONFIRM_MS or target == epoch.name and has_flag(LEAVE) then
+        return false
+    end
+    local has_numbers = epoch.kinds[LEFT] == 0
+    for i = 0, epoch.follows and members - 1 or -1 do
+        has_numbers = has_numbers and not has_no_host(read_member(i))
+    end
+    return target ~= epoch.name or not has_flag(CLEAN) or not has_numbers
 end
 
 if not epoch or epoch.server ~= server then
@@ -153,6 +197,12 @@ if epoch.members ~= members or epoch.share_ms ~= share_ms then
     end
     begin_epoch(members, share_ms, true)
 end
+if (kind == 'hello' or now <= latest and target == epoch.name) and is_abandoned() then
+    begin_epoch(members, share_ms, false, find_continued())
+    epoch.old = 0
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+
 -- Keeps the data for longer than anything in it counts: a region that has ended leaves nothing.
 local function keep()
     redis.call('PEXPIRE', partition, held_ms + 2 * 86400000)
@@ -235,12 +285,28 @@ local function write_marks(digest, marks, existed)
     end
 end
 
+local function write_epoch()
+    if is_changed then
+        redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+    end
+end
+
+-- A host is connected. After a time without one the others may be connected elsewhere.
+local function touch()
+    if now >= last + CONFIRM_MS then
+        epoch.back, is_changed = now + TWO_STORES_MS, true
+    end
+    redis.call('HSET', partition, 'last', now)
+end
+
 if kind == 'report' then
     for at = 12, #ARGV, 3 do
         local marks, _, existed = read_marks(ARGV[at])
         add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
         write_marks(ARGV[at], marks, existed)
     end
+    touch()
+    write_epoch()
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 if kind == 'reset' then
@@ -340,12 +406,17 @@ local function set_kind(member, keeps)
     end
 end
 
+-- Until when a host with that last heartbeat may be connected elsewhere; 0: none has the number.
+local function held_until(heartbeat)
+    return heartbeat > 0 and math.max(heartbeat, epoch.back) + held_ms or 0
+end
+
 local function join(i, member)
     local keeps = i == number_of_host and has_flag(BRING) and not has_no_host(member)
     if keeps then
         member[3] = math.max(now, now + tonumber(ARGV[9]))
     elseif not has_no_host(member) or not has_flag(FRESH) then
-        member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
+        member[3] = math.max(member[3], held_until(member[2]), now + TWO_STORES_MS + CALL_MS)
     end
     redis.call('HDEL', partition, 'i' .. member[1])
     redis.call('HSET', partition, 'i' .. id, i)
@@ -372,13 +443,18 @@ local function complete()
         end
         write_member(i, member)
     end
+    if epoch.kinds[ATTESTED] == members then
+        epoch.continued = false
+    elseif epoch.continued then
+        epoch.continued.from = math.max(epoch.continued.from, epoch.ready - epoch.continued.last + 1)
+    end
     epoch.complete = 1
 end
 
 -- Counts a member that is connected again once others have timed out in other epochs; true
 -- if it is the last one. `before` is its last heartbeat.
 local function confirm(before)
-    local at = epoch.ready + TIMEOUT_MS + 2 * CALL_MS
+    local at = epoch.ready + CONFIRM_MS
     if epoch.complete == 1 or epoch.ready == 0 or now < at or before >= at then
         return false
     end
@@ -388,13 +464,13 @@ end
 
 local function is_unsettled(base, heartbeat, interval_sec)
     local settle = settle_ms(interval_sec)
-    return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < heartbeat + held_ms + settle
+    return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < held_until(heartbeat) + settle
 end
 
 -- For operators: a member that is not connected, or whose share is reserved.
 local function note(member, names)
     local is_missing = not has_no_host(member) and (member[1] == '' or now >= member[2] + TIMEOUT_MS)
-    local reserved_until = is_missing and math.max(member[3], member[2] + held_ms) or member[3]
+    local reserved_until = is_missing and math.max(member[3], held_until(member[2])) or member[3]
     if is_missing then
         epoch.missing = epoch.missing + 1
         names[#names + 1] = member[7] ~= '' and member[7] or nil
@@ -460,6 +536,9 @@ local function renew()
         local is_last = not is_odd and confirm(member[2])
         member[2] = now
         write_member(number, member)
+        if not has_flag(LEAVE) or now < last + CONFIRM_MS then
+            touch()
+        end
         keep()
         if is_odd then
             epoch.ready, epoch.confirmed = epoch.complete == 0 and is_ready() and now or 0, 0
@@ -485,12 +564,6 @@ local function leave()
     write_member(number, member)
     epoch.ready, epoch.left = 0, math.min(epoch.left, number)
     scan()
-end
-
-local function write_epoch()
-    if is_changed then
-        redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
-    end
 end
 
 local number_found = find_number()
@@ -535,7 +608,7 @@ local function find_unsettled(interval_sec)
         if odd and is_unsettled(odd[1], odd[2], interval_sec) then
             local ends = odd[1] + settle
             if now >= odd[2] + TIMEOUT_MS then
-                ends = math.max(ends, odd[2] + held_ms + settle)
+                ends = math.max(ends, held_until(odd[2]) + settle)
             end
             numbers[#numbers + 1] = { ends, i }
         end
@@ -581,14 +654,20 @@ local function wait_for(marks, digest, count, interval_sec, needed)
     return needed > 0 and -1 or 0
 end
 
+-- R10: whether the epoch goes on for rules with that L + T where its hosts left an earlier one.
+local function is_continued(period, from)
+    local rules = epoch.continued
+    return rules and period >= rules.from and period <= rules.to and period > from - rules.last
+end
+
 -- The same, if the epoch is complete before that.
 local function wait_for_epoch(wait, interval_sec)
     if epoch.complete == 1 or epoch.ready == 0 then
         return wait
     end
-    local at = epoch.ready + TIMEOUT_MS + 2 * CALL_MS
-    if epoch.old == 0 then
-        at = math.max(at, epoch.ready + lease_ms(interval_sec) + interval_sec * 1000)
+    local at, period = epoch.ready + CONFIRM_MS, lease_ms(interval_sec) + interval_sec * 1000
+    if epoch.old == 0 and not is_continued(period, epoch.ready) then
+        at = math.max(at, epoch.ready + period)
     end
     return math.min(wait, math.max(1, at - now))
 end
@@ -606,7 +685,8 @@ local function grant(at)
         end
     end
     local left = count - sum - reserve(digest, count, interval_sec)
-    local known = epoch.known + lease_ms(interval_sec) + interval_sec * 1000 - now
+    local period = lease_ms(interval_sec) + interval_sec * 1000
+    local known = is_continued(period, epoch.known) and 0 or epoch.known + math.max(period, CONFIRM_MS) - now
     local free = known > 0 and 0 or left
     local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
     local wait = 0
@@ -629,7 +709,9 @@ end
 
 -- Nothing is granted of a key until its interval has passed since then.
 local function time_since_start()
-    if epoch.known > 0 then
+    if epoch.continued and epoch.continued.from <= epoch.continued.to then
+        return -1
+    elseif epoch.known > 0 then
         return now - epoch.known
     end
     return epoch.complete == 0 and epoch.ready == 0 and epoch.reserved == members and 0 or -1

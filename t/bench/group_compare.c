@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../t/bench/group_epoch.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/wire.c */
 /* OBJECTS: ../mod_ratelimit_regional/store/script.c */
 /* OBJECTS: ../t/bench/group_marks.c ../t/bench/group_store.c */
@@ -295,6 +296,21 @@ static void set_config(compare_t *compare, rlr_message_call_t *call)
     call->share_ms = (compare->config + is_wrong) % 3 == 2 ? 5000 : 30000;
 }
 
+/* All hosts have left: they start with another configuration, or after a pause
+ * with the same, which is longer than an interval or not. */
+static void stopped(compare_t *compare)
+{
+    if (pick(compare, 2) == 0) {
+        compare->config++;
+        return;
+    }
+    for (int i = 0; i < HOSTS; i++) {
+        restart_host(&compare->hosts[i]);
+    }
+    compare->now_ms += pick(compare, pick(compare, 2) ? 5000 : 30000);
+    compare->calm = CALM_CALLS;
+}
+
 static bool call_once(compare_t *compare, apr_pool_t *pool)
 {
     uint64_t number = pick_host(compare);
@@ -338,7 +354,7 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     }
     compare->calm -= compare->calm > 0;
     if (compare->stopping > 0 && --compare->stopping == 0) {
-        compare->config++;
+        stopped(compare);
     }
     return true;
 }

@@ -17,10 +17,12 @@ enum event_kind {
     EVENT_RETIRE,
     EVENT_STOP,
     EVENT_LEAVE,
-    EVENT_CUT,    /* the host is cut off until it is healed */
-    EVENT_EMPTY,  /* the store loses its data */
-    EVENT_CHANGE, /* of the configuration */
-    EVENT_CLOCK   /* of a server is set */
+    EVENT_CUT,      /* the host is cut off until it is healed */
+    EVENT_EMPTY,    /* the store loses its data */
+    EVENT_CHANGE,   /* of the configuration */
+    EVENT_CLOCK,    /* of a server is set */
+    EVENT_TURN,     /* all hosts turn to the other server */
+    EVENT_TURN_STOP /* one is stopped, and started with the other server */
 };
 
 typedef struct call_t {

@@ -367,6 +367,53 @@ static void leave(sim_t *sim, host_t *host)
                        .host = host->index});
 }
 
+/* All hosts turn to the other server, which has kept its data and its id: by
+ * a reload, or stopped in order and started; some follow later. They stay for
+ * seconds, or until all that they were at the former one has ended. */
+static void turn(sim_t *sim)
+{
+    static const uint64_t most_ms[] = {1, 20, 300, 1000, 4000, 20000};
+    uint64_t most_us = 1000 * most_ms[sim_random(sim) % 6];
+    uint64_t stay_us = sim_random(sim) % 3 == 0
+        ? 125000000 + sim_random(sim) % (150000000 + sim->share_ms * 1000)
+        : 500000 + sim_random(sim) % (1000 * 3 * most_ms[sim_random(sim) % 6]);
+    bool is_stopped = sim_random(sim) % 2 == 0;
+
+    if (!sim->is_failing_over) {
+        sim->master = 1 - sim->master;
+        sim->is_down[sim->master] = false;
+        for (uint32_t i = 0; i < sim->host_count; i++) {
+            sim_push(
+                sim,
+                (event_t){.us = sim->us + sim_random(sim) % most_us,
+                          .kind = is_stopped ? EVENT_TURN_STOP : EVENT_MOVE,
+                          .host = i});
+        }
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + most_us + stay_us, .kind = EVENT_TURN});
+}
+
+static void start_host(sim_t *sim, host_t *host)
+{
+    if (host->is_turning) {
+        host->server = sim->master;
+        host->is_turning = false;
+    }
+    sim_start_host(sim, host);
+}
+
+/* All hosts stop, and start with another configuration. */
+static void change_config(sim_t *sim)
+{
+    sim->changes++;
+    for (uint32_t i = 0; i < sim->host_count; i++) {
+        stop_host(sim, &sim->hosts[i]);
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + sim->change_us, .kind = EVENT_CHANGE});
+}
+
 void sim_fault(sim_t *sim, event_t event)
 {
     host_t *host = &sim->hosts[event.host];
@@ -383,7 +430,7 @@ void sim_fault(sim_t *sim, event_t event)
         host->slow_us = 0;
         break;
     case EVENT_START:
-        sim_start_host(sim, host);
+        start_host(sim, host);
         break;
     case EVENT_MOVE:
         host->server = sim->master;
@@ -403,16 +450,17 @@ void sim_fault(sim_t *sim, event_t event)
         leave(sim, host);
         break;
     case EVENT_CHANGE:
-        sim->changes++;
-        for (uint32_t i = 0; i < sim->host_count; i++) {
-            stop_host(sim, &sim->hosts[i]);
-        }
-        sim_push(
-            sim,
-            (event_t){.us = sim->us + sim->change_us, .kind = EVENT_CHANGE});
+        change_config(sim);
         break;
     case EVENT_CLOCK:
         set_clock(sim);
+        break;
+    case EVENT_TURN:
+        turn(sim);
+        break;
+    case EVENT_TURN_STOP:
+        stop_host(sim, host);
+        host->is_turning = true;
         break;
     case EVENT_CUT:
         host->cut_until_us = sim->us + 30000000 + sim_random(sim) % 60000000;

@@ -36,6 +36,7 @@ typedef struct host_t {
     uint32_t life; /* replies to an earlier process are lost */
     bool is_down;
     uint32_t server;
+    bool is_turning; /* it starts with the master */
     /* Until when calls, and replies, do not arrive. */
     uint64_t cut_until_us;
     uint64_t unanswered_until_us;
@@ -61,6 +62,8 @@ typedef struct sim_t {
     uint32_t changes;
     uint64_t clock_us; /* between times at which the clock of a server is set */
     uint32_t clocks;
+    uint64_t
+        turn_us; /* between turns to the other server, which keeps its data */
     group_store_t *servers[2];
     bool is_down[2];
     uint32_t master;

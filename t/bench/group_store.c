@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs, members and grants. */
+/* Members and grants. */
 #include "group_store.h"
 
 #include "../../mod_ratelimit_regional/protocol/member.h"
@@ -49,68 +49,6 @@ void group_store_size(const group_store_t *store, uint64_t *keys,
                       uint64_t *marks)
 {
     group_marks_size(&store->marks, keys, marks);
-}
-
-/* ---- The epoch ---- */
-
-static int64_t get_held(const group_store_t *store)
-{
-    int64_t kept_ms = max_of(store->share_ms,
-                             RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS);
-
-    return kept_ms + (int64_t)rlr_period_drift((uint64_t)kept_ms)
-        + RLR_PERIOD_HEARTBEAT_MS + RLR_PERIOD_CALL_MS
-        + RLR_PERIOD_TWO_STORES_MS;
-}
-
-static bool has_no_host(const group_store_t *store, const record_t *record)
-{
-    return record->kind == LEFT || (record->kind == EMPTY && store->follows);
-}
-
-/* Whether one of the numbers has not ended (R8). */
-static bool is_in_use(const group_store_t *store)
-{
-    int64_t used_ms = get_held(store);
-
-    for (uint32_t i = 0; i < store->members; i++) {
-        const record_t *record = &store->records[i];
-
-        if (store->now < record->base
-            || (!has_no_host(store, record)
-                && store->now < record->heartbeat + used_ms)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* follows: all hosts with the former configuration have ended. */
-static void begin_epoch(group_store_t *store, uint32_t members,
-                        int64_t share_ms, bool follows)
-{
-    static uint32_t number;
-    bool had_data = store->exists;
-
-    group_marks_drop(&store->marks);
-    memset(store->records, 0, sizeof(store->records));
-    store->exists = true;
-    store->made_by = store->server;
-    snprintf(store->name, sizeof(store->name), "%016x", ++number);
-    store->start = store->now;
-    store->members = members;
-    store->share_ms = share_ms;
-    store->complete = follows;
-    store->follows = follows;
-    store->old = had_data;
-    store->scan = 0;
-    store->ready = 0;
-    store->known = follows ? store->now : 0;
-    store->odd_count = 0;
-    for (uint32_t i = 0; i < MEMBERS_MAX && !follows; i++) {
-        store->records[i].heartbeat = store->now;
-        store->records[i].base = store->now;
-    }
 }
 
 /* ---- Members ---- */
@@ -174,11 +112,19 @@ static void set_kind(group_store_t *store, record_t *record,
     store->old = store->old || (call->flags & RLR_MESSAGE_FRESH) == 0;
 }
 
+/* Until when the host may be connected elsewhere; 0: the number has none. */
+static int64_t held_until(const group_store_t *store, const record_t *record)
+{
+    return record->heartbeat > 0
+        ? max_of(record->heartbeat, store->back) + group_epoch_held(store)
+        : 0;
+}
+
 static void join(group_store_t *store, int number,
                  const rlr_message_call_t *call)
 {
     record_t *record = &store->records[number];
-    bool had_left = has_no_host(store, record);
+    bool had_left = group_epoch_has_no_host(store, record);
     bool keeps = number == call->number && !had_left
         && (call->flags & RLR_MESSAGE_BRING) != 0;
 
@@ -186,9 +132,9 @@ static void join(group_store_t *store, int number,
         record->base = max_of(store->now, store->now + call->base_offset_ms);
     }
     else if (!had_left || (call->flags & RLR_MESSAGE_FRESH) == 0) {
-        record->base = max_of(
-            max_of(record->base, record->heartbeat + get_held(store)),
-            store->now + RLR_PERIOD_TWO_STORES_MS + RLR_PERIOD_CALL_MS);
+        record->base = max_of(max_of(record->base, held_until(store, record)),
+                              store->now + RLR_PERIOD_TWO_STORES_MS
+                                  + RLR_PERIOD_CALL_MS);
     }
     record->heartbeat = store->now;
     memcpy(record->id, call->id, sizeof(record->id));
@@ -212,8 +158,7 @@ static bool is_ready(const group_store_t *store)
  * ready. */
 static bool complete(group_store_t *store)
 {
-    int64_t from = store->ready + RLR_PERIOD_TIMEOUT_MS
-        + RLR_PERIOD_CALL_MS * 2;
+    int64_t from = store->ready + GROUP_CONFIRM_MS;
 
     for (uint32_t i = 0; i < store->members; i++) {
         if (store->ready == 0 || store->records[i].heartbeat < from) {
@@ -233,6 +178,10 @@ static bool complete(group_store_t *store)
             store->known = store->ready;
         }
     }
+    store->is_continued = store->is_continued
+        && store->records[0].kind != ATTESTED;
+    store->continued_from = max_of(store->continued_from,
+                                   store->ready - store->continued_last + 1);
     store->complete = true;
     return true;
 }
@@ -244,7 +193,7 @@ static bool is_unsettled(const group_store_t *store, const record_t *record,
 
     return store->now < record->base + settle
         || (store->now >= record->heartbeat + RLR_PERIOD_TIMEOUT_MS
-            && store->now < record->heartbeat + get_held(store) + settle);
+            && store->now < held_until(store, record) + settle);
 }
 
 static void scan(group_store_t *store)
@@ -291,6 +240,10 @@ static void renew(group_store_t *store, int number,
     }
     if (is_changed || store->now >= record->heartbeat + 200) {
         record->heartbeat = store->now;
+        if ((call->flags & RLR_MESSAGE_LEAVE) == 0
+            || store->now < store->last + GROUP_CONFIRM_MS) {
+            group_epoch_touch(store);
+        }
         is_changed = (!store->complete && complete(store)) || is_changed;
     }
     if (is_changed || had_timed_out || store->now >= store->scan) {
@@ -335,8 +288,7 @@ static int64_t reserve(group_part_t *parts, uint32_t *count,
             continue;
         }
         if (store->now >= record->heartbeat + RLR_PERIOD_TIMEOUT_MS) {
-            part.at = max_of(part.at,
-                             record->heartbeat + get_held(store) + settle);
+            part.at = max_of(part.at, held_until(store, record) + settle);
         }
         part.amount = rlr_member_share((int)store->odd[i], item->limit.count,
                                        store->members, item->key);
@@ -346,15 +298,25 @@ static int64_t reserve(group_part_t *parts, uint32_t *count,
     return sum;
 }
 
+/* Whether the epoch goes on for rules with that L + T where its hosts left an
+ * earlier one (R10). */
+static bool is_continued(const group_store_t *store, int64_t period_ms,
+                         int64_t from)
+{
+    return store->is_continued && period_ms >= store->continued_from
+        && period_ms <= store->continued_to
+        && period_ms > from - store->continued_last;
+}
+
 static int64_t wait_for_epoch(const group_store_t *store, int64_t wait,
                               int64_t period_ms)
 {
-    int64_t at = store->ready + RLR_PERIOD_TIMEOUT_MS + 2 * RLR_PERIOD_CALL_MS;
+    int64_t at = store->ready + GROUP_CONFIRM_MS;
 
     if (store->complete || store->ready == 0) {
         return wait;
     }
-    if (!store->old) {
+    if (!store->old && !is_continued(store, period_ms, store->ready)) {
         at = max_of(at, store->ready + period_ms);
     }
     at = max_of(1, at - store->now);
@@ -372,7 +334,10 @@ static void grant(group_store_t *store, const rlr_message_item_t *item,
     int64_t granted = item->wanted;
     group_part_t parts[MEMBERS_MAX + GROUP_MARKS_MAX + 1];
     uint32_t count = 0;
-    int64_t known = store->known + period_ms + interval_ms - store->now;
+    int64_t known = is_continued(store, period_ms + interval_ms, store->known)
+        ? 0
+        : store->known + max_of(period_ms + interval_ms, GROUP_CONFIRM_MS)
+            - store->now;
     int64_t left;
     int64_t most;
     int64_t free_now;
@@ -431,33 +396,6 @@ static void heartbeat(group_store_t *store, const rlr_message_call_t *call,
     }
 }
 
-/* Begins another epoch if that of the data has ended; its status if it is one
- * of hosts with another configuration than that of the call. */
-static rlr_message_status_t take_epoch(group_store_t *store,
-                                       const rlr_message_call_t *call)
-{
-    int64_t share_ms = (int64_t)call->share_ms;
-
-    if (!store->exists || store->made_by != store->server) {
-        begin_epoch(store, call->members, share_ms, false);
-    }
-    else if (memcmp(call->epoch, store->name, sizeof(call->epoch)) == 0
-             && (call->flags & RLR_MESSAGE_CLOCK) != 0) {
-        begin_epoch(store, store->members, store->share_ms, false);
-    }
-    if (store->members == call->members && store->share_ms == share_ms) {
-        return RLR_MESSAGE_OK;
-    }
-    if (is_in_use(store)) {
-        return RLR_MESSAGE_OTHER;
-    }
-    if (store->now > (int64_t)call->latest_ms) {
-        return RLR_MESSAGE_LATE;
-    }
-    begin_epoch(store, call->members, share_ms, true);
-    return RLR_MESSAGE_OK;
-}
-
 void group_store_call(group_store_t *store, uint64_t us,
                       const rlr_message_call_t *call,
                       rlr_message_reply_t *reply)
@@ -467,7 +405,7 @@ void group_store_call(group_store_t *store, uint64_t us,
     reply->number = RLR_MESSAGE_NO_NUMBER;
     reply->base_offset_ms = 0;
     reply->joined_offset_ms = 0;
-    reply->status = take_epoch(store, call);
+    reply->status = group_epoch_take(store, call);
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
     reply->complete = reply->status == RLR_MESSAGE_OK && store->complete;
     if (reply->status != RLR_MESSAGE_OK || call->kind == RLR_MESSAGE_HELLO) {
@@ -477,6 +415,9 @@ void group_store_call(group_store_t *store, uint64_t us,
         || memcmp(call->epoch, store->name, sizeof(call->epoch)) != 0) {
         reply->status = RLR_MESSAGE_LATE;
         return;
+    }
+    if (call->kind == RLR_MESSAGE_REPORT) {
+        group_epoch_touch(store);
     }
     for (uint32_t i = 0; i < call->mark_count; i++) {
         group_marks_add(

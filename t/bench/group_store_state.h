@@ -6,7 +6,8 @@
 #include "group_marks.h"
 #include "group_store.h"
 
-#define MEMBERS_MAX 512
+#define MEMBERS_MAX      512
+#define GROUP_CONFIRM_MS ((int64_t)4000) /* D + 2 A */
 
 enum kind { EMPTY, NEW, ATTESTED, BROUGHT, MOVED, LEFT };
 
@@ -36,11 +37,28 @@ struct group_store_t {
     int64_t scan;
     int64_t ready; /* 0: not all members have attested */
     int64_t known;
+    int64_t last; /* when a member was connected last */
+    int64_t back; /* until when all others may be elsewhere, after a gap */
+    bool is_continued;
+    int64_t continued_last;
+    int64_t continued_from;
+    int64_t continued_to;
     uint32_t odd_count;
     uint32_t odd[MEMBERS_MAX];
     record_t odd_records[MEMBERS_MAX];
     record_t records[MEMBERS_MAX];
     group_marks_t marks;
 };
+
+/* group_epoch.c: B + K + A + G of the epoch. */
+int64_t group_epoch_held(const group_store_t *store);
+bool group_epoch_has_no_host(const group_store_t *store,
+                             const record_t *record);
+/* A host is connected. */
+void group_epoch_touch(group_store_t *store);
+/* Begins another epoch if that of the data has ended; its status if it is one
+ * of hosts with another configuration than that of the call. */
+rlr_message_status_t group_epoch_take(group_store_t *store,
+                                      const rlr_message_call_t *call);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../t/bench/group_epoch.c */
 /* OBJECTS: ../mod_ratelimit_regional/protocol/ ../t/bench/group_store.c */
 /* OBJECTS: ../t/bench/group_marks.c ../t/bench/group_faults.c */
 /* OBJECTS: ../t/bench/group_log.c ../t/bench/group_events.c */
@@ -10,7 +11,7 @@
  *
  *   ratelimit_group [hosts=4] [keys=1000] [seconds=60] [rate=2000] [seed=1]
  *                    [faults=10] [rare=0] [stops=0] [share=3600] [from=6]
- *                    [changes=...] [clocks=...]
+ *                    [changes=...] [clocks=...] [turns=...]
  *
  * faults is the number of seconds between two of them, 0 for none; rare=1
  * leaves those alone that need minutes without others. stops is the number of
@@ -18,8 +19,8 @@
  * RateLimitStoreShareTime, from is the second of the first request, and changes
  * is the number of seconds between two changes of RateLimitStoreHosts and
  * RateLimitStoreShareTime: all hosts stop in order, and start with other
- * values. clocks is the number between two times at which the clock of a server
- * is set.
+ * values. clocks is the number between two clocks of a server that are set;
+ * turns is the second from which all hosts turn to the other one and back.
  */
 #include "group_sim.h"
 
@@ -406,6 +407,7 @@ static void run(sim_t *sim, uint64_t from_us, uint64_t end_us)
     }
     sim_push(sim, (event_t){.us = sim->change_us, .kind = EVENT_CHANGE});
     sim_push(sim, (event_t){.us = sim->clock_us, .kind = EVENT_CLOCK});
+    sim_push(sim, (event_t){.us = sim->turn_us, .kind = EVENT_TURN});
     while (sim->us < end_us) {
         event_t event = sim_pop(sim);
         host_t *host = &sim->hosts[event.host];
@@ -480,6 +482,7 @@ int main(int argc, char **argv)
         .stop_us = read_option(argc, argv, "stops", 0) * 1000000,
         .change_us = read_option(argc, argv, "changes", 1000000000) * 1000000,
         .clock_us = read_option(argc, argv, "clocks", 1000000000) * 1000000,
+        .turn_us = read_option(argc, argv, "turns", 1000000000) * 1000000,
     };
     uint64_t over;
 

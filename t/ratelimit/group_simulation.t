@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of mod_ratelimit_regional/group in a simulation with faults: hosts that are slow,
 # cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data
-# or whose clock is set, two servers that both answer, hosts that lose their marks, and the loss of the store and all hosts
-# at once, with clocks that differ by up to 1/512.
+# or whose clock is set, two servers that both answer, hosts that lose their marks or return to a store that has kept
+# its data, and the loss of the store and all hosts at once, with clocks that differ by up to 1/512.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir);
@@ -84,6 +84,16 @@ for my $seed (1 .. 24) {
 }
 is "@over_set", '', 'the clock of a server is set forward and back while hosts are connected, through faults: never more than N in any T';
 cmp_ok $set, '>', 100_000, 'hosts admit requests after that';
+
+my ($returned, @over_returned) = (0);
+for my $seed (1 .. 24) {
+    my $result = simulate("seed=$seed", 'seconds=1500', 'rate=100', 'keys=60', 'hosts=' . (1 + $seed % 5), 'turns=40',
+        'faults=' . (0, 0, 40)[ $seed % 3 ], 'stops=' . (0, 20)[ $seed / 2 % 2 ], 'share=' . (20, 100)[ $seed / 4 % 2 ]);
+    push @over_returned, $result->{text} if $result->{over} > 0;
+    $returned += $result->{admitted};
+}
+is "@over_returned", '', 'all hosts turn to another store and back, which has kept running, by reloads and restarts: never more than N in any T';
+cmp_ok $returned, '>', 100_000, 'hosts admit requests after that';
 
 my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
 cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';

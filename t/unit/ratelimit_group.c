@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../t/bench/group_epoch.c */
 /* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* The rules of hosts and store together: hosts that are replaced, or leave. */

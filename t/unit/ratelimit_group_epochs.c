@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../t/bench/group_epoch.c */
 /* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
 /* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
 /* One epoch after another: other configurations, failovers, another clock. */

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Hosts that return to a store that has kept its data while they were at another one.
+use strict;
+use warnings;
+use AgentTest::Env qw(slurp);
+use AgentTest::Wait;
+use RateLimitTest;
+use GroupTest;
+use GroupTest::Redis;
+use Test::More;
+
+my $rules = "RateLimitRegion us\nRateLimitRule ten =/ten key=api-key us=10/10\n";
+my $region = GroupTest->new(hosts => 2, rules => "RateLimitRule ten =/ten key=api-key us=10/10\n")->start;
+my @hosts = @{ $region->{hosts} };
+my ($former, $other) = ($region->{redis}, GroupTest::Redis->new);
+
+# The configuration of a host with that store.
+sub lines_of {
+    my ($redis, $more) = @_;
+    return $rules . <<"CONF" . ($more // '');
+RateLimitStore redis://127.0.0.1:$redis->{port}
+RateLimitStoreHosts 2
+RateLimitStoreTimeout 1s
+CONF
+}
+
+sub log_of { return slurp($_[0]->dir . '/logs/error_log') }
+
+sub restart {
+    my ($redis, $more) = @_;
+    $_->stop for @hosts;
+    $_->configure(lines_of($redis, $more)) for @hosts;
+    $_->start for @hosts;
+    $region->{redis} = $redis;
+    return;
+}
+
+sub reload {
+    my ($redis, $more) = @_;
+    for my $host (@hosts) {
+        $host->configure(lines_of($redis, $more));
+        my ($status, $output) = $host->control('-k', 'graceful');
+        $status == 0 or BAIL_OUT $output;
+    }
+    $region->{redis} = $redis;
+    return;
+}
+
+# --- Another store, and back -----------------------------------------------------------------
+
+restart($other);
+$region->wait_for_grants;
+is scalar(grep { $region->send($_ % 2, '/ten', 'key') } 1 .. 12), 10, 'hosts that are started with another store admit N after the interval';
+restart($former);
+$region->wait_for_grants;
+$region->send($_ % 2, '/ten', 'key') for 1 .. 12;
+is $region->most('/ten', 'key', 10), 10, 'back at the former store they admit no more than N in an interval';
+
+# --- After a reload with another address -----------------------------------------------------
+
+reload($other);
+$region->settle;
+restart($former);
+$region->wait_for_grants;
+pass 'hosts that were reloaded with another store, stopped and started with the former one admit requests';
+unlike log_of($_), qr/RLR0121/, 'they are not refused' for @hosts;
+
+done_testing;

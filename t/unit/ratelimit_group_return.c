@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/member.c */
+/* OBJECTS: ../t/bench/group_store.c ../t/bench/group_marks.c */
+/* OBJECTS: ../t/bench/group_epoch.c */
+/* Hosts that return to a store that has kept running without them. */
+#include "ratelimit_group_fixture.h"
+
+static void stop_all(case_t *test)
+{
+    for (int i = 0; i < HOSTS; i++) {
+        call(test, i, 0, RLR_MESSAGE_LEAVE);
+        start_host(test, i);
+    }
+}
+
+/* How long until one is granted, with all hosts connected. */
+static uint64_t find_wait(case_t *test)
+{
+    uint64_t from_ms = test->now_ms;
+
+    while (call(test, 0, 1, 0) < 1) {
+        pass(test, 100, 7);
+    }
+    return test->now_ms - from_ms;
+}
+
+static void all_hosts_that_are_restarted_go_on_at_once(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(call(&test, 0, 5, 0), 5);
+    stop_all(&test);
+    test.now_ms += 3500;
+    pass(&test, 200, 7);
+    assert_int_equal(call(&test, 1, 9, 0), 4);
+    end(&test);
+}
+
+static void all_hosts_wait_after_a_longer_time_without_any(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    stop_all(&test);
+    test.now_ms += 10500;
+    assert_in_range(find_wait(&test), 10100, 10600);
+    end(&test);
+}
+
+static void a_rule_of_a_longer_interval_goes_on(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(call(&test, 0, 5, 0), 5);
+    stop_all(&test);
+    test.now_ms += 4500;
+    pass(&test, 100, 7);
+    pass(&test, 4400, 7);
+    assert_int_equal(call(&test, 1, 9, 0), 4);
+    end(&test);
+}
+
+static void a_rule_that_was_not_granted_before_waits(void **state)
+{
+    case_t test;
+
+    prepare(&test);
+    pass(&test, 6000, 7);
+    stop_all(&test);
+    test.now_ms += 4500;
+    assert_in_range(find_wait(&test), 10100, 10600);
+    end(&test);
+}
+
+static void a_rule_that_waits_twice_is_not_forgotten(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    test.limit = (rlr_limit_t){9, 60};
+    pass(&test, 60000, 7);
+    assert_int_equal(call(&test, 0, 5, 0), 5);
+    for (int i = 0; i < 2; i++) {
+        stop_all(&test);
+        test.now_ms += 8000;
+        pass(&test, 2000, 7);
+    }
+    pass(&test, 4400, 7);
+    assert_int_equal(call(&test, 1, 9, 0), 4);
+    end(&test);
+}
+
+static void hosts_that_were_cut_off_together_go_on_at_once(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(call(&test, 0, 5, 0), 5);
+    test.now_ms += 9000;
+    pass(&test, 200, 7);
+    assert_int_equal(call(&test, 1, 9, 0), 4);
+    end(&test);
+}
+
+/* The other two may be connected to another store, however long ago they were
+ * connected to this one. */
+static void the_shares_of_those_that_do_not_return_are_reserved(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    test.now_ms += 600000;
+    pass(&test, 20000, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 3);
+    pass(&test, 260000, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 3);
+    pass(&test, 80000, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 9);
+    end(&test);
+}
+
+/* It brings what it knows, as if the data were lost. */
+static void a_host_that_was_elsewhere_begins_another_epoch(void **state)
+{
+    case_t test;
+    group_store_t *former;
+
+    begin(&test);
+    former = test.store;
+    test.store = group_store_make(2, 1000000);
+    pass(&test, 400000, 7);
+    assert_int_equal(call(&test, 2, 9, 0), 9);
+    group_store_drop(test.store);
+    test.store = former;
+    pass(&test, 8000, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 0);
+    pass(&test, 20000, 7);
+    assert_int_equal(call(&test, 0, 9, 0), 9);
+    end(&test);
+}
+
+/* All hosts were killed: those that are started are all that run. */
+static void hosts_that_are_started_after_all_were_killed_wait_for_the_interval(
+    void **state)
+{
+    case_t test;
+
+    begin(&test);
+    for (int i = 0; i < HOSTS; i++) {
+        start_host(&test, i);
+    }
+    test.now_ms += 5000;
+    assert_in_range(find_wait(&test), 10100, 10600);
+    end(&test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(all_hosts_that_are_restarted_go_on_at_once),
+        CHECK_TEST(all_hosts_wait_after_a_longer_time_without_any),
+        CHECK_TEST(a_rule_of_a_longer_interval_goes_on),
+        CHECK_TEST(a_rule_that_was_not_granted_before_waits),
+        CHECK_TEST(a_rule_that_waits_twice_is_not_forgotten),
+        CHECK_TEST(hosts_that_were_cut_off_together_go_on_at_once),
+        CHECK_TEST(the_shares_of_those_that_do_not_return_are_reserved),
+        CHECK_TEST(a_host_that_was_elsewhere_begins_another_epoch),
+        CHECK_TEST(
+            hosts_that_are_started_after_all_were_killed_wait_for_the_interval),
+    };
+
+    return CHECK_RUN(tests);
+}
