@@ -48,6 +48,11 @@ void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
     uint32_t generation = member->generation + 1;
 
     *stopped = *member;
+    /* A host that its epoch has refused, for another configuration, was
+     * connected to no other one since. */
+    stopped->is_confirmed = member->is_confirmed
+        || (member->number != RLR_MESSAGE_NO_NUMBER && !member->is_reporting
+            && !member->is_attesting);
     rlr_member_init(member);
     member->generation = generation;
     member->has_left = true;

@@ -20,7 +20,8 @@ typedef struct leaving_t {
     rlr_connection_t *connection;
     uint64_t leases_until_ms;
     uint32_t partition;
-    rlr_member_t member; /* the partition's */
+    rlr_member_t member;        /* the partition's */
+    rlr_member_config_t config; /* with which it is one */
     apr_pool_t *scratch;
 } leaving_t;
 
@@ -35,8 +36,7 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
     rlr_message_call_t call;
     const char *error;
 
-    rlr_member_fill(&call, &leaving->member, &leaving->store->member, kind,
-                    now_ms);
+    rlr_member_fill(&call, &leaving->member, &leaving->config, kind, now_ms);
     call.flags |= flags;
     call.items = items;
     call.item_count = count;
@@ -73,7 +73,8 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
     const char *error = rlr_connection_open(leaving->connection);
 
     if (error == NULL && !is_in_heartbeat(leaving)) {
-        error = send_call(leaving, has_left, RLR_MESSAGE_HELLO, 0, NULL, 0);
+        error = send_call(leaving, has_left, RLR_MESSAGE_HELLO,
+                          RLR_MESSAGE_LEAVE, NULL, 0);
         *has_left = false;
     }
     if (error == NULL && !is_in_heartbeat(leaving)) {
@@ -106,6 +107,13 @@ static bool take_member(leaving_t *leaving)
     }
     rlr_member_leave(&state->member, &leaving->member);
     rlr_shared_unlock(shared, leaving->partition);
+    leaving->config = leaving->store->member;
+    /* A reload may have changed them since: the store knows the host by those
+     * of its last heartbeat. */
+    if (leaving->member.number != RLR_MESSAGE_NO_NUMBER) {
+        leaving->config.members = leaving->member.members;
+        leaving->config.share_ms = leaving->member.share_ms;
+    }
     return leaving->member.was_member;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hosts that return to a store that has kept its data while they were at another one.
+# Hosts that return to a store that has kept its data while they were at another one, and hosts that
+# were refused after a reload.
 use strict;
 use warnings;
 use AgentTest::Env qw(slurp);
@@ -64,5 +65,15 @@ restart($former);
 $region->wait_for_grants;
 pass 'hosts that were reloaded with another store, stopped and started with the former one admit requests';
 unlike log_of($_), qr/RLR0121/, 'they are not refused' for @hosts;
+
+# --- After a reload with another configuration ------------------------------------------------
+
+reload($former, "RateLimitStoreShareTime 30m\n");
+wait_for('refusals of all hosts', sub { @hosts == grep { log_of($_) =~ /RLR0121/ } @hosts });
+my @left = map { scalar(() = log_of($_) =~ /RLR0120/g) } @hosts;
+restart($former, "RateLimitStoreShareTime 30m\n");
+is scalar(() = log_of($hosts[$_]) =~ /RLR0120/g), $left[$_] + 1, "host $_ leaves the store, which refuses its changed configuration" for 0, 1;
+$region->wait_for_grants;
+pass 'hosts that were refused, stopped and started with the changed configuration admit requests';
 
 done_testing;

@@ -156,6 +156,33 @@ static void hosts_that_are_started_after_all_were_killed_wait_for_the_interval(
     end(&test);
 }
 
+static void a_host_that_was_refused_for_its_configuration_leaves(void **state)
+{
+    case_t test;
+    rlr_member_t stopped;
+
+    begin(&test);
+    for (int i = 0; i < HOSTS; i++) {
+        test.hosts[i].config.members = 2;
+    }
+    pass(&test, 60000, 7);
+    assert_int_equal(test.status, RLR_MESSAGE_OTHER);
+    for (int i = 0; i < HOSTS; i++) {
+        rlr_member_leave(&test.hosts[i].member, &stopped);
+        test.hosts[i].member = stopped;
+        test.hosts[i].config.members = stopped.members;
+        call(&test, i, 0, RLR_MESSAGE_LEAVE);
+        call(&test, i, 0, RLR_MESSAGE_LEAVE);
+        assert_int_equal(test.status, RLR_MESSAGE_OK);
+        start_host(&test, i);
+        test.hosts[i].config.members = 2;
+        test.now_ms += 5000;
+    }
+    pass(&test, 12000, 3);
+    assert_int_equal(call(&test, 0, 9, 0), 9);
+    end(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +196,7 @@ int main(void)
         CHECK_TEST(a_host_that_was_elsewhere_begins_another_epoch),
         CHECK_TEST(
             hosts_that_are_started_after_all_were_killed_wait_for_the_interval),
+        CHECK_TEST(a_host_that_was_refused_for_its_configuration_leaves),
     };
 
     return CHECK_RUN(tests);
