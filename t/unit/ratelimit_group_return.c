@@ -169,6 +169,7 @@ static void a_host_that_was_refused_for_its_configuration_leaves(void **state)
     assert_int_equal(test.status, RLR_MESSAGE_OTHER);
     for (int i = 0; i < HOSTS; i++) {
         rlr_member_leave(&test.hosts[i].member, &stopped);
+        assert_true(stopped.is_confirmed);
         test.hosts[i].member = stopped;
         test.hosts[i].config.members = stopped.members;
         call(&test, i, 0, RLR_MESSAGE_LEAVE);
