@@ -295,7 +295,9 @@ static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
     if (state == NULL) {
         return NULL;
     }
-    if (!rlr_shared_has_table(&store->shared)) {
+    /* A child of a former M or S counts by these. */
+    if (!rlr_shared_has_table(&store->shared)
+        || !rlr_shared_has_store(&store->shared)) {
         return state;
     }
     /* Not before the lock was taken. */
