@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rules of mod_ratelimit_regional/group in a simulation with faults: hosts that are slow,
+# The rules of mod_ratelimit_regional/protocol in a simulation with faults: hosts that are slow,
 # cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data
 # or whose clock is set, two servers that both answer, hosts that lose their marks or return to a store that has kept
 # its data, and the loss of the store and all hosts at once, with clocks that differ by up to 1/512.
