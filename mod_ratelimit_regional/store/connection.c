@@ -64,10 +64,52 @@ rlr_connection_t *rlr_connection_make(const rlr_connection_config_t *config,
     return connection;
 }
 
+/* ---- Calls under way ---- */
+
+static bool is_under_way(const pending_t *pending)
+{
+    return pending->is_used && pending->error == NULL && pending->reply == NULL
+        && pending->node->context != NULL
+        && pending->node->generation == pending->generation;
+}
+
+/* Returns the call whose reply comes next from the node; NULL: none. */
+static pending_t *find_oldest(rlr_connection_t *connection,
+                              const rlr_node_t *node)
+{
+    pending_t *oldest = NULL;
+
+    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+        pending_t *other = &connection->pending[i];
+
+        if (is_under_way(other) && other->node == node
+            && (oldest == NULL || other->order < oldest->order)) {
+            oldest = other;
+        }
+    }
+    return oldest;
+}
+
+/* ---- Opening ---- */
+
+/* Closes connections that have ended while no call was under way. */
+static void close_ended(rlr_connection_t *connection)
+{
+    for (uint32_t i = 0; i < connection->route.count; i++) {
+        rlr_node_t *node = connection->route.nodes[i];
+
+        if (node->context != NULL && find_oldest(connection, node) == NULL
+            && rlr_node_has_ended(node)) {
+            rlr_node_close(node);
+        }
+    }
+}
+
 const char *rlr_connection_open(rlr_connection_t *connection)
 {
     const char *error = NULL;
 
+    close_ended(connection);
     if (connection->sentinel != NULL) {
         rlr_server_address_t primary;
 
@@ -124,13 +166,6 @@ void rlr_connection_add(rlr_connection_t *connection,
     }
 }
 
-static bool is_under_way(const pending_t *pending)
-{
-    return pending->is_used && pending->error == NULL && pending->reply == NULL
-        && pending->node->context != NULL
-        && pending->node->generation == pending->generation;
-}
-
 void rlr_connection_flush(rlr_connection_t *connection)
 {
     for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
@@ -141,23 +176,6 @@ void rlr_connection_flush(rlr_connection_t *connection)
 }
 
 /* ---- Receiving ---- */
-
-/* Returns the call whose reply comes next from the node; NULL: none. */
-static pending_t *find_oldest(rlr_connection_t *connection,
-                              const rlr_node_t *node)
-{
-    pending_t *oldest = NULL;
-
-    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
-        pending_t *other = &connection->pending[i];
-
-        if (is_under_way(other) && other->node == node
-            && (oldest == NULL || other->order < oldest->order)) {
-            oldest = other;
-        }
-    }
-    return oldest;
-}
 
 static bool is_number(const redisReply *reply, uint64_t number)
 {
@@ -262,6 +280,7 @@ static const char *decode(rlr_connection_t *connection, pending_t *pending,
         if (strstr(error, "NOSCRIPT") != NULL
             || strstr(error, "READONLY") != NULL) {
             rlr_node_close(pending->node);
+            pending->node->is_lost = strstr(error, "NOSCRIPT") != NULL;
         }
     }
     freeReplyObject(pending->reply);
@@ -354,4 +373,13 @@ const char *rlr_connection_receive(rlr_connection_t *connection,
         : describe(connection, pending, "", pending->error);
     pending->is_used = false;
     return error;
+}
+
+bool rlr_connection_is_lost(const rlr_connection_t *connection,
+                            uint32_t partition)
+{
+    const pending_t *pending = &connection->pending[partition];
+
+    return pending->node != NULL && pending->node->is_lost
+        && pending->node->generation != pending->generation;
 }

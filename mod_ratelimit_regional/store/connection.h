@@ -18,8 +18,9 @@ typedef struct rlr_connection_t rlr_connection_t;
 rlr_connection_t *rlr_connection_make(const rlr_connection_config_t *config,
                                       apr_pool_t *pool);
 
-/* Opens the connection unless it is open. Returns NULL, or the error, which is
- * valid until the next call. Blocks for about a second at most. */
+/* Opens the connection unless it is open; one that the store has closed since
+ * its last call is opened again. Returns NULL, or the error, which is valid
+ * until the next call. Blocks for about a second at most. */
 const char *rlr_connection_open(rlr_connection_t *connection);
 
 /* Whether partitions may be those of different servers, of which one may be
@@ -52,5 +53,10 @@ const char *rlr_connection_receive(rlr_connection_t *connection,
                                    uint32_t partition,
                                    rlr_message_reply_t *reply,
                                    uint32_t item_count);
+
+/* Whether there was no reply because the connection has ended, or the store has
+ * lost the script: the call may be made again at once. */
+bool rlr_connection_is_lost(const rlr_connection_t *connection,
+                            uint32_t partition);
 
 #endif

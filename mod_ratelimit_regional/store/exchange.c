@@ -9,7 +9,8 @@
 
 #include "reply.h"
 
-/* After an exchange without a reply. */
+/* After the second exchange without a reply; the first one may have used a
+ * connection that something on the way had forgotten. */
 #define RETRY_MS 300U
 /* Calls until a pending request is sent: hello, report, heartbeat, pending
  * request; and pauses for locks. */
@@ -178,6 +179,21 @@ static bool may_send(const rlr_exchange_t *exchange,
     return list != NULL;
 }
 
+/* Moves the requests of calls whose connections had ended to the list, once in
+ * an exchange. */
+static void take_repeated(rlr_exchange_t *exchange,
+                          rlr_pending_request_t **list)
+{
+    while (exchange->repeated != NULL) {
+        rlr_pending_request_t *pending = exchange->repeated;
+
+        exchange->repeated = pending->next;
+        pending->next = *list;
+        *list = pending;
+    }
+    exchange->may_repeat = !exchange->has_lost;
+}
+
 static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
 {
     static const struct timespec pause = {0, PAUSE_NS};
@@ -203,16 +219,19 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
     rlr_connection_flush(exchange->connection);
     receive(exchange);
     us = get_us() - us;
-    rlr_stats_round(stats, us, exchange->error != NULL);
+    take_repeated(exchange, list);
+    rlr_stats_round(stats, us, exchange->error != NULL || exchange->has_lost);
     /* Otherwise it has not waited for all replies. */
-    if (exchange->error == NULL && find_outstanding(exchange) == 0) {
+    if (exchange->error == NULL && !exchange->has_lost
+        && find_outstanding(exchange) == 0) {
         rlr_stats_trip(stats, us);
     }
 }
 
 bool rlr_exchange_is_waiting(const rlr_exchange_t *exchange)
 {
-    return find_outstanding(exchange) != 0;
+    return find_outstanding(exchange) != 0
+        || (exchange->is_failing && exchange->attempt_ms == 0);
 }
 
 /* Which partitions are away after an exchange; if all are, the next one has to
@@ -227,7 +246,16 @@ static void end_exchange(rlr_exchange_t *exchange)
     rlr_queue_set_away(exchange->queue,
                        exchange->away.partitions | find_outstanding(exchange));
     if (exchange->error != NULL && exchange->away.partitions == RLR_AWAY_ALL) {
-        exchange->attempt_ms = rlr_flight_time().floor_ms + RETRY_MS;
+        exchange->attempt_ms = exchange->is_failing
+            ? rlr_flight_time().floor_ms + RETRY_MS
+            : 0;
+        if (!exchange->is_failing) {
+            memset(exchange->away.tried_ms, 0, sizeof(exchange->away.tried_ms));
+        }
+        exchange->is_failing = true;
+    }
+    else if (exchange->is_answered) {
+        exchange->is_failing = false;
     }
 }
 
@@ -260,6 +288,8 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_answered = false;
         exchange->is_refused = false;
         exchange->is_clock_set = false;
+        exchange->has_lost = false;
+        exchange->may_repeat = true;
         exchange->error = rlr_connection_open(exchange->connection);
         if (exchange->error != NULL) {
             rlr_stats_error(rlr_shared_stats(exchange->shared));

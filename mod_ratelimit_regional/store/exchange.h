@@ -15,7 +15,8 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
                              rlr_pending_request_t *pending_requests,
                              apr_pool_t *scratch);
 
-/* Whether replies are outstanding: the next exchange should be soon. */
+/* Whether replies are outstanding, or the connection has just failed: the next
+ * exchange should be soon. */
 bool rlr_exchange_is_waiting(const rlr_exchange_t *exchange);
 
 #endif

@@ -35,7 +35,11 @@ typedef struct rlr_exchange_t {
     apr_pool_t *pool;    /* of calls under way */
     uint64_t attempt_ms; /* when it may connect again */
     rlr_away_t away;
-    uint64_t tag;        /* of the last mark */
+    uint64_t tag;    /* of the last mark */
+    bool is_failing; /* the last exchange has failed for all partitions */
+    bool has_lost;   /* a connection that has ended, in this exchange */
+    bool may_repeat; /* not yet in this exchange */
+    rlr_pending_request_t *repeated; /* to be sent again, a list */
     const char *error;   /* the first one of this exchange, or NULL */
     apr_pool_t *scratch; /* of this exchange; the caller's */
     bool is_answered;    /* a server has taken a call of this exchange */

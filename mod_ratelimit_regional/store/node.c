@@ -2,7 +2,9 @@
 /* Connects, authenticates, loads the script, and sends commands. */
 #include "node.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,7 @@ void rlr_node_close(rlr_node_t *node)
     if (node->context != NULL) {
         redisFree(node->context);
         node->context = NULL;
+        node->is_ready = false;
         node->generation++;
     }
 }
@@ -100,10 +103,21 @@ static void count_failure(rlr_node_t *node)
     node->failures += node->failures < FAILURES_MAX;
 }
 
-/* Keeps the text, which must not contain a secret, and closes. */
+/* Whether the connection has an error since the other end has closed it. */
+static bool was_closed(const redisContext *context)
+{
+    return context->err == REDIS_ERR_EOF
+        || (context->err == REDIS_ERR_IO
+            && (errno == ECONNRESET || errno == EPIPE));
+}
+
+/* Keeps the text, which must not contain a secret, and closes. A connection
+ * that has ended says nothing of the server: only if it cannot be opened again
+ * that has failed. */
 static const char *fail(rlr_node_t *node, const char *what, const char *text)
 {
-    if (node->context != NULL && node->context->err != 0) {
+    node->is_lost = node->is_ready && was_closed(node->context);
+    if (node->context != NULL && node->context->err != 0 && !node->is_lost) {
         count_failure(node);
     }
     snprintf(node->error, sizeof(node->error), "%s: %s", what, text);
@@ -230,6 +244,7 @@ static const char *prepare(rlr_node_t *node)
         error = run(node, load, 3, node->sha, sizeof(node->sha));
     }
     node->has_failed &= error != NULL;
+    node->is_ready = error == NULL;
     return error;
 }
 
@@ -251,7 +266,9 @@ const char *rlr_node_open(rlr_node_t *node)
     }
     /* hiredis has no flag for it. */
     fcntl(node->context->fd, F_SETFD, FD_CLOEXEC);
-    if (redisSetTimeout(node->context, patience) != REDIS_OK) {
+    /* What is on the way may forget a connection that is idle. */
+    if (redisSetTimeout(node->context, patience) != REDIS_OK
+        || redisEnableKeepAlive(node->context) != REDIS_OK) {
         return fail(node, "connect", node->context->errstr);
     }
     if (config->address.has_tls) {
@@ -261,6 +278,15 @@ const char *rlr_node_open(rlr_node_t *node)
         }
     }
     return prepare(node);
+}
+
+bool rlr_node_has_ended(const rlr_node_t *node)
+{
+    struct pollfd wanted = {node->context->fd, POLLRDHUP, 0};
+
+    /* Not by reading: with TLS there may be something to read that is none of
+     * the store's. */
+    return poll(&wanted, 1, 0) > 0;
 }
 
 void rlr_node_add(rlr_node_t *node, const rlr_wire_command_t *command)

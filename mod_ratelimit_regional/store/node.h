@@ -17,6 +17,9 @@ typedef struct rlr_node_t {
     rlr_server_address_t at;
     redisContext *context; /* NULL: closed */
     uint32_t generation;   /* of the context */
+    bool is_ready;         /* the script is loaded */
+    bool is_lost;          /* it has ended, or lost the script: what was sent
+                              may be sent again */
     uint64_t attempt_ms;   /* when it may be opened again; the caller's */
     bool has_failed;       /* to connect or to answer, since it was open */
     /* How often, of late, and until when it is not opened again. */
@@ -41,6 +44,9 @@ void rlr_node_close(rlr_node_t *node);
 /* Whether a server that has failed answers again: sends a probe over a separate
  * connection, or reads its reply, and never blocks. */
 bool rlr_node_is_back(rlr_node_t *node);
+
+/* Whether the server, or something on the way, has closed the connection. */
+bool rlr_node_has_ended(const rlr_node_t *node);
 
 /* Closes the connection, and sets its error. */
 void rlr_node_reject(rlr_node_t *node, const char *error);

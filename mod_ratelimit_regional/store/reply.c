@@ -170,9 +170,43 @@ void rlr_reply_abandon(rlr_exchange_t *exchange, const rlr_flight_t *flight)
     }
 }
 
+/* Whether the call has failed only since its connection had ended: its requests
+ * are sent in another one. If the store has executed it, that is as if its
+ * reply had been lost. */
+static bool repeat(rlr_exchange_t *exchange, const rlr_flight_t *flight,
+                   uint64_t took_ms)
+{
+    if (!exchange->may_repeat || flight->call.kind == RLR_MESSAGE_REPORT
+        || took_ms > exchange->timeout_ms
+        || !rlr_connection_is_lost(exchange->connection, flight->partition)) {
+        return false;
+    }
+    exchange->has_lost = true;
+    for (uint32_t i = 0; i < flight->call.item_count; i++) {
+        flight->pending_requests[i]->next = exchange->repeated;
+        exchange->repeated = flight->pending_requests[i];
+    }
+    return true;
+}
+
+/* Whether the reply was late. */
+static void note_time(rlr_exchange_t *exchange, uint32_t partition,
+                      uint64_t took_ms, bool is_answered)
+{
+    uint32_t bit = 1U << partition;
+
+    if (took_ms <= exchange->timeout_ms + NOTICE_MS) {
+        exchange->slow &= ~bit;
+        return;
+    }
+    exchange->slow |= bit;
+    if (is_answered && rlr_connection_has_nodes(exchange->connection)) {
+        rlr_stats_trip(rlr_shared_stats(exchange->shared), took_ms * 1000);
+    }
+}
+
 void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
 {
-    uint32_t bit = 1U << flight->partition;
     uint32_t items = flight->call.kind == RLR_MESSAGE_HEARTBEAT
         ? flight->call.item_count
         : 0;
@@ -186,15 +220,10 @@ void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
     uint64_t took_ms = rlr_flight_time().floor_ms - flight->sent_ms;
 
     flight->is_sent = false;
-    if (took_ms > exchange->timeout_ms + NOTICE_MS) {
-        exchange->slow |= bit;
-        if (error == NULL && rlr_connection_has_nodes(exchange->connection)) {
-            rlr_stats_trip(rlr_shared_stats(exchange->shared), took_ms * 1000);
-        }
+    if (error != NULL && repeat(exchange, flight, took_ms)) {
+        return;
     }
-    else {
-        exchange->slow &= ~bit;
-    }
+    note_time(exchange, flight->partition, took_ms, error == NULL);
     /* Kept: the next call overwrites it. */
     if (error != NULL && exchange->error == NULL) {
         exchange->error = apr_pstrdup(exchange->scratch, error);

@@ -29,6 +29,7 @@
 typedef struct answer_t {
     bool is_sent;
     bool is_lost;  /* there is no reply: the connection has been closed */
+    bool is_cut;   /* by the store */
     uint32_t left; /* polls until its reply comes */
     rlr_message_grant_t grants[RLR_CONNECTION_ITEMS_MAX];
     rlr_message_reply_t reply;
@@ -40,6 +41,7 @@ struct rlr_connection_t {
     /* After how many polls each partition answers; HANGS: never. */
     uint32_t polls[RLR_SHARED_PARTITIONS];
     bool has_nodes;
+    uint32_t cuts; /* so many of the next calls have no reply */
     uint32_t calls;
     uint32_t rounds;
 };
@@ -75,6 +77,8 @@ void rlr_connection_add(rlr_connection_t *connection,
     memset(answer, 0, sizeof(*answer));
     answer->is_sent = true;
     answer->left = connection->polls[partition];
+    answer->is_cut = connection->cuts > 0;
+    connection->cuts -= answer->is_cut;
     answer->reply.grants = answer->grants;
     group_store_call(connection->stores[partition], get_us(), call,
                      &answer->reply);
@@ -121,7 +125,13 @@ const char *rlr_connection_receive(rlr_connection_t *connection,
     *reply = answer->reply;
     reply->grants = grants;
     memcpy(grants, answer->grants, item_count * sizeof(*grants));
-    return answer->is_lost ? "lost" : NULL;
+    return answer->is_lost || answer->is_cut ? "lost" : NULL;
+}
+
+bool rlr_connection_is_lost(const rlr_connection_t *connection,
+                            uint32_t partition)
+{
+    return connection->answers[partition].is_cut;
 }
 
 /* ---- A host ---- */
@@ -301,6 +311,45 @@ static void requests_that_cannot_be_sent_hold_up_no_others(void **state)
     stop(&host);
 }
 
+static void requests_are_sent_again_if_the_connection_had_ended(void **state)
+{
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    uint32_t sent;
+    host_t host;
+
+    start(&host);
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
+    host.exchange.timeout_ms = 10000;
+    host.connection.cuts = 1;
+    sent = host.connection.calls;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    assert_null(exchange_once(&host));
+    assert_true(host.connection.calls >= sent + 2);
+    assert_true(host.exchange.is_answered);
+    assert_int_equal(host.exchange.away.partitions, 0);
+    assert_false(rlr_queue_is_away(host.exchange.queue, key));
+    stop(&host);
+}
+
+static void requests_are_sent_again_once(void **state)
+{
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    host_t host;
+
+    start(&host);
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
+    host.exchange.timeout_ms = 10000;
+    host.connection.cuts = UINT32_MAX;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    assert_non_null(exchange_once(&host));
+    /* The first attempt to open it again is at once. */
+    assert_true(rlr_exchange_is_waiting(&host.exchange));
+    host.connection.cuts = 0;
+    exchange_once(&host);
+    assert_false(rlr_exchange_is_waiting(&host.exchange));
+    stop(&host);
+}
+
 static void a_former_configuration_sends_nothing(void **state)
 {
     unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
@@ -342,6 +391,8 @@ int main(void)
         CHECK_TEST(the_reply_of_a_slow_node_is_taken_later),
         CHECK_TEST(requests_for_a_node_that_is_slow_are_not_sent),
         CHECK_TEST(requests_that_cannot_be_sent_hold_up_no_others),
+        CHECK_TEST(requests_are_sent_again_if_the_connection_had_ended),
+        CHECK_TEST(requests_are_sent_again_once),
         CHECK_TEST(a_former_configuration_sends_nothing),
     };
 
