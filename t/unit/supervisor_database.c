@@ -309,7 +309,7 @@ static void a_fatal_error_is_the_failure_of_its_sqlstate(void **state)
         agent_failure_t failure;
     } errors[] = {
         {"57P01", AGENT_FAILURE_RETRY},    {"XX000", AGENT_FAILURE_OTHER},
-        {"08P01", AGENT_FAILURE_OTHER},    {"53100", AGENT_FAILURE_SHORTAGE},
+        {"08P01", AGENT_FAILURE_LOST},     {"53100", AGENT_FAILURE_SHORTAGE},
         {"58030", AGENT_FAILURE_SHORTAGE}, {"25P04", AGENT_FAILURE_CANCEL},
     };
 

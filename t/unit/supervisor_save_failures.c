@@ -225,16 +225,36 @@ static void a_line_alone_that_is_cancelled_waits_longer_each_time(void **state)
     assert_true(is_dedicated_due(q));
 }
 
+/* A line that ends its connection each time holds up others less and less. */
 static void a_lost_connection_does_not_count(void **state)
 {
     queue_t *q = make_logged(*state);
 
     add_long(q, 0);
-    for (int i = 0; i < 9; i++) {
+    fail_first(q, AGENT_FAILURE_LOST);
+    assert_true(first_of(q)->retry_at <= NOW + apr_time_from_msec(1200));
+    for (int i = 1; i < 12; i++) {
         fail_first(q, AGENT_FAILURE_LOST);
         assert_int_equal(first_of(q)->failures, 0);
-        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_msec(1200));
+        assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
     }
+    assert_true(first_of(q)->retry_at >= NOW + apr_time_from_sec(24));
+}
+
+/* Such as one whose lease was lost while the database was out of reach. */
+static void a_run_that_waits_to_be_requeued_ends_by_its_output(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_runs_t *runs = q->fixture->runs;
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    add_long(q, 0);
+    agent_release_init(&runs->releases, runs->context);
+    agent_release_add(&runs->releases, lease, false, "a loss");
+    lease->state = AGENT_LEASE_RELEASING;
+    fail_first(q, AGENT_FAILURE_DATA);
+    assert_int_equal(lease->state, AGENT_LEASE_RELEASING);
+    assert_non_null(agent_release_find(&runs->releases, &lease->key)->error);
 }
 
 /* It fails with an error that ends the connection each time. */
@@ -320,15 +340,13 @@ static void failures_outside_of_a_line_alone_do_not_count_at_once(void **state)
 
     for (int i = 0; i < 3; i++) {
         queue_t *q = make_logged(*state);
-        apr_interval_time_t longest = i == 0 ? apr_time_from_sec(1)
-                                             : apr_time_from_sec(30);
 
         add_long(q, 0);
         for (int attempt = 0; attempt < 9; attempt++) {
             q->save.saved_at = NOW + 1;
             fail_first(q, failures[i]);
             assert_int_equal(first_of(q)->failures, 0);
-            assert_true(first_of(q)->retry_at <= NOW + longest * 6 / 5);
+            assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));
         }
     }
 }
@@ -412,6 +430,7 @@ int main(void)
         CHECK_TEST(several_lines_that_are_cancelled_are_halved),
         CHECK_TEST(a_line_alone_that_is_cancelled_waits_longer_each_time),
         CHECK_TEST(a_lost_connection_does_not_count),
+        CHECK_TEST(a_run_that_waits_to_be_requeued_ends_by_its_output),
         CHECK_TEST(other_errors_of_a_line_alone_count),
         CHECK_TEST(a_missing_schema_does_not_count),
         CHECK_TEST(

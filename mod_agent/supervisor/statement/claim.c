@@ -293,13 +293,14 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     bool is_repeated;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
+    /* That of an earlier lease, which would be saved under this one. */
+    agent_run_end_discard_output(runs, run_id);
     if (is_known(runs, &key)) {
         /* Requeued, it gets the next epoch. */
         agent_run_end_release_duplicate(
             runs, &key, agent_db_value(result, row, COL_DEPLOYMENT));
         return;
     }
-    agent_run_end_discard_output(runs, run_id);
     is_repeated = lose_earlier(runs, &key);
     runner = find_runner(claim->runners, result, row, ref);
     lease = agent_lease_add(&runs->leases, &key,

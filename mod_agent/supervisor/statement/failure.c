@@ -64,12 +64,14 @@ agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
     static const char *const timeout[] = {"57014", "25P04", NULL};
     static const char *const shortage[] = {"53", "58", NULL};
     static const char *const lock[] = {"55P03", NULL};
+    /* A pooler says so of the connection behind it. */
+    static const char *const lost[] = {"08", NULL};
     const char *state = agent_db_sqlstate(db);
 
     if (is_one_of(state, shortage)) {
         return AGENT_FAILURE_SHORTAGE;
     }
-    if (state[0] == '\0' || agent_db_is_panic(db)) {
+    if (state[0] == '\0' || is_one_of(state, lost) || agent_db_is_panic(db)) {
         return AGENT_FAILURE_LOST;
     }
     for (int i = 0; i < AGENT_FAILURE_STATE_PARTS - AGENT_FAILURE_DATA; i++) {

@@ -16,11 +16,12 @@
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
 /* The first pause of a line alone that failed for a reason outside of it, which
- * may have passed at once, or after a while; the pauses double. */
-#define BRIEF_WAIT         apr_time_from_msec(50)
-#define LONGEST_BRIEF_WAIT apr_time_from_sec(1)
-#define WAIT               apr_time_from_sec(1)
-#define LONGEST_WAIT       AGENT_PATIENCE_ATTEMPT
+ * may have passed at once, or after a while; the pauses double. Those for locks
+ * end earlier. */
+#define BRIEF_WAIT        apr_time_from_msec(50)
+#define WAIT              apr_time_from_sec(1)
+#define LONGEST_WAIT      AGENT_PATIENCE_ATTEMPT
+#define LONGEST_LOCK_WAIT apr_time_from_sec(1)
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -32,12 +33,12 @@ static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
                        "the database refused the output of run %.36s: %s",
                        key->run_id, why->code);
     agent_batch_discard(&runs->batches, key->run_id, 0, NULL);
-    if (lease == NULL || lease->state == AGENT_LEASE_RELEASING
-        || lease->state == AGENT_LEASE_GONE) {
+    if (lease == NULL || lease->state == AGENT_LEASE_GONE) {
         return;
     }
-    if (lease->is_refused) {
-        /* The end in error was refused too. */
+    if (lease->is_refused || lease->state == AGENT_LEASE_RELEASING) {
+        /* The end in error was refused too; or the run would be requeued, and
+         * its failures counted from the start. */
         agent_run_end_give_up(runs, lease, why->code, why->message);
         return;
     }
@@ -154,8 +155,7 @@ static bool pause_line(const agent_save_t *save, agent_batch_t *batch,
     bool is_long = failure == AGENT_FAILURE_CANCEL
         || failure == AGENT_FAILURE_SHORTAGE;
     apr_interval_time_t pause = agent_backoff_delay(
-        batch->patience.failures, is_long ? WAIT : BRIEF_WAIT,
-        is_long ? LONGEST_WAIT : LONGEST_BRIEF_WAIT);
+        batch->patience.failures, is_long ? WAIT : BRIEF_WAIT, LONGEST_WAIT);
 
     batch->retry_at = agent_database_after(context, pause);
     batch->patience.is_shortage = failure == AGENT_FAILURE_SHORTAGE;
@@ -210,7 +210,7 @@ static void pause_locked(agent_save_t *save, agent_batch_t *batch)
         batch->retry_at = agent_database_after(
             save->runs->context,
             agent_backoff_delay(lease->batch_size.lock_waits - 1, BRIEF_WAIT,
-                                LONGEST_BRIEF_WAIT));
+                                LONGEST_LOCK_WAIT));
     }
 }
 
