@@ -82,12 +82,24 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
     return APR_SUCCESS;
 }
 
-/* mod_ssl has set the user by then (SSLUserName), if there is a certificate:
+#define USER_BEFORE "agent_user_before"
+
+/* An access checker may have set the user, as mod_ssl's does (SSLUserName):
  * httpd would take the request for authenticated, and not ask for a key. */
-static int forget_user(request_rec *r)
+static int put_user_aside(request_rec *r)
 {
-    if (agent_provider_is_chosen(r)) {
+    if (r->user != NULL && agent_provider_is_chosen(r)) {
+        apr_table_setn(r->notes, USER_BEFORE, r->user);
         r->user = NULL;
+    }
+    return DECLINED;
+}
+
+/* Require has admitted the request without a key. */
+static int restore_user(request_rec *r)
+{
+    if (r->user == NULL) {
+        r->user = (char *)apr_table_get(r->notes, USER_BEFORE);
     }
     return DECLINED;
 }
@@ -128,8 +140,11 @@ static void skip_body(request_rec *r)
 
 void agent_provider_register(void)
 {
-    ap_hook_check_access(forget_user, NULL, NULL, APR_HOOK_LAST,
-                         AP_AUTH_INTERNAL_PER_CONF);
+    static const char *const before[] = {"mod_authz_core.c", NULL};
+
+    ap_hook_check_access_ex(put_user_aside, NULL, before, APR_HOOK_LAST,
+                            AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_fixups(restore_user, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_authn(check_key, NULL, NULL, APR_HOOK_MIDDLE,
                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_note_auth_failure(note_failure, NULL, NULL, APR_HOOK_MIDDLE);

@@ -26,6 +26,7 @@ write_file("$dir/users", "carol:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
 make_path("$dir/open");
 write_file("$dir/open/.htaccess", "<RequireAll>\nRequire all granted\nRequire not shared\n</RequireAll>\n");
 write_file("$dir/open/x", 'text');
+write_file("$dir/user.lua", "function set(r)\nr.user = 'carol'\nreturn apache2.DECLINED\nend\n");
 
 my @BASIC = ('AuthType Basic', 'AuthName "users"', 'AuthBasicProvider file', qq(AuthUserFile "$dir/users"));
 my @MIXED = (q(<If "-n req('x-api-key')">), 'AuthType AgentKey', '</If>', '<Else>', @BASIC, '</Else>');
@@ -38,7 +39,7 @@ sub none { return ('<RequireNone>', "Require $_[0]", '</RequireNone>') }
 
 my $tls = AgentTest::Tls->new;
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(), key_location('AuthMerging And', 'Require all granted'),
-    (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } qw(alias authn_anon authn_file auth_basic authz_user)),
+    (map { qq(LoadModule ${_}_module "\${MODULES}/mod_$_.so"\n) } qw(alias authn_anon authn_file auth_basic authz_user lua)),
     "<AuthzProviderAlias agent-account shared $banned>\n</AuthzProviderAlias>\n",
     files('/mixed/line', \@MIXED, 'Require valid-user', $EXCLUSION),
     files('/mixed/none', \@MIXED, 'Require valid-user', none("agent-account $banned")),
@@ -49,6 +50,7 @@ my $server = AgentTest::Server->new(database => $postgres->conninfo, config => j
     files('/alone/mixed', \@MIXED, 'Require local', $EXCLUSION),
     files('/key/line', ['AuthType AgentKey'], 'Require valid-user', $EXCLUSION),
     location('/key/user', 'SetHandler None', 'AuthType AgentKey', 'Require valid-user'),
+    (map { location("/lua$_", 'SetHandler None', 'AuthType AgentKey', 'Require valid-user', qq(LuaHookAccessChecker "$dir/user.lua" set $_)) } qw(early late)),
     (map { "$_\n" } $tls->lines($tls->create_client('dora'), 'SSLUserName SSL_CLIENT_S_DN_CN')),
     location('/shared', 'SetHandler None', @BASIC, 'Require shared'),
     qq(Alias "/open" "$dir/open"\n), location('/open', 'SetHandler None', @BASIC), qq(<Directory "$dir/open">\nAllowOverride AuthConfig\n</Directory>\n));
@@ -89,6 +91,13 @@ subtest 'AuthType AgentKey asks for a key where a client certificate has set the
     }
     is_deeply [ map { status($_->[0], $_->[1]) } [ '/key/line', 'none' ], [ '/key/line', 'a kept key' ], [ '/key/line', 'a banned key' ], [ '/key/user', 'none' ] ],
         [ 401, 404, 401, 401 ], 'the key decides';
+};
+
+subtest 'AuthType AgentKey asks for a key where an access checker of mod_lua has set the user' => sub {
+    for my $path (qw(/luaearly /lualate)) {
+        is status($path, 'none'), 401, "$path: none";
+        is status($path, 'a kept key'), 404, "$path: a kept key";
+    }
 };
 
 subtest 'an <AuthzProviderAlias> that a .htaccess names with not: it goes on to admit nobody elsewhere, and excludes nobody there' => sub {

@@ -27,7 +27,8 @@ write_file("$dir/users", "carol:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
 write_file("$dir/digests", 'carol:users:' . md5_hex('carol:users:secret') . "\n");
 my $tls = AgentTest::Tls->new;
 my @tls = $tls->lines($tls->create_client('dora'), 'SSLUserName SSL_CLIENT_S_DN_CN', 'AgentDeployment open', 'AgentTrustUserHeader 127.0.0.2',
-    '<Location "/">', 'AuthType None', 'Require all granted', '</Location>');
+    '<Location "/">', 'AuthType None', 'Require all granted', '</Location>',
+    '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', '<RequireAny>', 'Require ssl-verify-client', 'Require agent-scope run', '</RequireAny>', '</Location>');
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(),
     key_location("Require agent-account $account", 'AgentTrustUserHeader 127.0.0.2 192.0.2.0/24'), <<"CONF", map { "$_\n" } @tls);
 LoadModule authn_file_module "\${MODULES}/mod_authn_file.so"
@@ -183,6 +184,7 @@ subtest 'user: the user of a client certificate is that of the run' => sub {
     is_user(configurable_of($near_tls, { 'x-user-id' => 'eve' }, configurable => \%claims), identity_of('dora'), 'user: whatever the client says');
     is_user(configurable_of($near_tls, { 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of('dora'), 'user: also with mod_remoteip');
     is_user(configurable_of($proxy_tls, { 'x-user-id' => 'bob' }), identity_of('bob'), 'user: that of a trusted proxy');
+    is_user(configurable_of($near_tls, { 'x-user-id' => 'eve' }, path => '/keys'), identity_of('dora'), 'user: also where AuthType AgentKey is chosen, and Require admits without a key');
     my $none = AgentTest::Client->new(url => $tls->url, tls => { SSL_verify_mode => 0 });
     ok !eval { $none->post('/runs', run_body('hello'), { 'x-user-id' => 'dora' }) }, 'user: without a certificate there is no answer';
 };
