@@ -395,9 +395,9 @@ static const char *print_excluded(auth_type_t type, bool is_alone)
     if (type == TYPE_KEYS || !is_alone) {
         return NOBODY;
     }
-    return type == TYPE_OTHER ? "everybody"
+    return type == TYPE_OTHER ? "everybody without a user"
                               : NOBODY
-        ", or everybody where no AuthType AgentKey applies";
+        ", or everybody without a user where no AuthType AgentKey applies";
 }
 
 typedef struct search_t {

@@ -40,7 +40,7 @@ const char *agent_exclusion_check(apr_pool_t *pool);
  * it denies a request without them, which an exclusion never does, and a user
  * of a password has no account. So it would exclude nobody whom the other lines
  * admit; where nothing demands a user and no key is read, it excludes everybody
- * (../auth/require.c). Lines that AuthMerging adds are not known.
+ * without one (../auth/require.c). Lines that AuthMerging adds are not known.
  */
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool);
 

@@ -578,8 +578,8 @@ SKIP: {
         (map { [ "an exclusion beside an alias with $_", $ALIASES . excluding(split / ; /), qr/AGT0460: .* beside '(?:not )?agent-scope admin', got none at \S+httpd\.conf:\d+: it excludes $NOBODY$/m ] }
             '<RequireNone> ; Require agent-scope admin ; </RequireNone> ; Require nearby', 'Require not agent-scope admin ; Require everybody'),
         (map { my ($whom, $type, $line) = @{$_}; [ "$line, $type", $ALIASES . excluding('Require all granted', $line) =~ s/^AuthType .*\n/$type/mr, qr/AGT0460: .*\d: it excludes $whom$/m ] }
-            (map { [ 'everybody', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
-            (map { [ "$NOBODY, or everybody where no AuthType AgentKey applies", $_, "Require not agent-account $ACCOUNT" ] }
+            (map { [ 'everybody without a user', "AuthType $_->[0]\n", $_->[1] ] } [ 'Basic', "Require not agent-account $ACCOUNT" ], [ 'None', 'Require not agent-scope admin' ]),
+            (map { [ "$NOBODY, or everybody without a user where no AuthType AgentKey applies", $_, "Require not agent-account $ACCOUNT" ] }
                 '', map { "$_<If \"-n req('x-api-key')\">\nAuthType AgentKey\n</If>\n<Else>\nAuthType Basic\n</Else>\n" } '', "AuthType AgentKey\n", "AuthType Basic\n"),
         ),
     );
