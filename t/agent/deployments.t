@@ -62,6 +62,7 @@ $server->start;
 my $shop = AgentTest::Client->new(url => $server->url);
 my $desk = AgentTest::Client->new(url => "http://127.0.0.1:$port");
 
+my %name = ($shop => 'shop', $desk => 'desk');
 my %own_tool = ($shop => 'clock', $desk => 'calculator');
 my %own_graph = ($shop => 'till', $desk => 'drawer');
 
@@ -70,7 +71,7 @@ my $input = run_body('hello');
 
 sub objects_of {
     my ($client) = @_;
-    wait_for('the graphs to be reported', sub { @{ $client->post('/assistants/search', {})->{json} } >= 2 });
+    wait_for_graphs($name{$client}, 2);
     my $key = { 'Idempotency-Key' => $own_graph{$client} };
     my $done = $client->start_run('My tools?');
     is $client->join_run($done)->{messages}[0]{content}, 'My tools?', 'deployments: a run is executed';

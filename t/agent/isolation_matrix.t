@@ -90,7 +90,7 @@ my %LATER = (after_seconds => 1_000_000);
 sub objects_of {
     my ($of, $account, $deployment, $secret) = @_;
     my $key = $key{$account};
-    wait_for('the graph to be reported', sub { @{ ask('POST', "$of/assistants/search", {}, $key)->{json} } });
+    wait_for_graphs($deployment, 1);
     my $assistant = made('POST', "$of/assistants", { graph_id => 'agent', name => $secret, metadata => { label => "label-$deployment" },
         config => { tags => [$secret] } }, $key)->{assistant_id};
     my $thread = made('POST', "$of/threads", { metadata => { label => "label-$deployment", secret => $secret } }, $key)->{thread_id};

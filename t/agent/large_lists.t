@@ -225,7 +225,7 @@ subtest 'large lists: those of a deployment take their turns as one' => sub {
     start('AgentMaxWaiters 16', "Listen 127.0.0.1:$port", "<VirtualHost 127.0.0.1:$port>", 'AgentDeployment desk',
         '<AgentGraph agent>', 'AgentModel demo', '</AgentGraph>', '</VirtualHost>');
     my $desk = AgentTest::Client->new(url => "http://127.0.0.1:$port");
-    wait_for('the graph to be reported', sub { @{ $desk->post('/assistants/search', {})->{json} } });
+    wait_for_graphs('desk', 1);
     my ($many) = make_runs($client, noise($BYTES));
     my ($few)  = make_runs($desk, noise($BYTES));
     build_gates($many, $few);

@@ -10,7 +10,7 @@ use IO::Handle;
 use IPC::Open2 qw(open2);
 use AgentTest::Wait;
 
-our @EXPORT = qw(sql poll literal hold_lock start_listener listen_once);
+our @EXPORT = qw(sql poll literal wait_for_graphs hold_lock start_listener listen_once);
 our @EXPORT_OK = qw(psql);
 
 # The program itself: Debian's psql in the search path is a Perl script that chooses
@@ -95,6 +95,14 @@ sub close_session {
 }
 
 END { close_session() }
+
+# Waits until the runners of a deployment have reported that many graphs. Their system
+# assistants exist before.
+sub wait_for_graphs {
+    my ($deployment, $count) = @_;
+    my $select = "select count(*) >= $count from agent.graphs join agent.deployments using (deployment_id) where name = '$deployment'";
+    return wait_for("the graphs of $deployment to be reported", sub { poll($select) eq 't' });
+}
 
 # A text as an SQL literal.
 sub literal {
