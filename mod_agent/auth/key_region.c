@@ -135,13 +135,17 @@ static void set_variable(request_rec *r, const char *region)
 }
 
 /* Path and query as the client has sent them: httpd decodes those of
- * r->parsed_uri, and an internal redirect has its own. */
+ * r->parsed_uri, and an internal redirect has its own. Of "//a/b", a path to
+ * httpd, apr_uri_parse() would take the first part for a host. */
 static const char *find_path(const request_rec *r)
 {
     apr_uri_t uri;
 
     while (r->prev != NULL) {
         r = r->prev;
+    }
+    if (*r->unparsed_uri == '/') {
+        return r->unparsed_uri;
     }
     return apr_uri_parse(r->pool, r->unparsed_uri, &uri) == APR_SUCCESS
             && uri.path != NULL && *uri.path == '/'

@@ -297,7 +297,7 @@ subtest 'wrong region: AgentWrongRegion 403, 421 and 307' => sub {
         $with->start;
         my $to = AgentTest::Client->new(url => $with->url);
         for my $path ("/threads/a%2Db%0d%0ac?x=%20&y=1", "/keys/threads/$UUID?limit=1", '/moved/x', '/keys/moved/x', '/forbidden/x', '/rewritten/x', '/x%2fy', '/x%00', '/x%zz',
-            '/../x', '/nothing') {
+            '/../x', '/nothing', '//v1/account?x=1', '//platform/v1/account', '//a:x/v1/account') {
             my $answer = announce($path, $foreign, $to);
             is outcome($answer), "$status wrong_region", "wrong region: $status for $path";
             is $answer->{json}{home_region}, 'us', "wrong region: $status has the body";
