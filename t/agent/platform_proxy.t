@@ -153,7 +153,8 @@ subtest 'proxied paths: the backend gets no key as a Bearer token, and the crede
     is $sent->('GET /repos', { Authorization => "Bearer $key" })->{authorization}, undef, 'bearer: where a key is needed';
     my $both = $sent->('GET /repos', { Authorization => "Bearer $key", 'x-api-key' => $key });
     is_deeply [ @{$both}{qw(authorization x-api-key)} ], [ undef, undef ], 'bearer: both headers';
-    is $sent->('GET /anything', { Authorization => $_ })->{authorization}, $_, "bearer: $_ is left" for 'Basic YTpi', 'Bearer of.the.service';
+    is $sent->('GET /anything', { Authorization => "$_$key" })->{authorization}, undef, "bearer: the key after '$_'" for '', "Token\t", 'Basic YTpi, Bearer ', 'Basic YTpi,';
+    is $sent->('GET /anything', { Authorization => $_ })->{authorization}, $_, "bearer: $_ is left" for 'Basic YTpi', 'Bearer of.the.service', 'Bearer of.theag1_service.x';
 };
 
 subtest "proxied paths: the platform's own routes are not" => sub {
