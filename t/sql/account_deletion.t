@@ -231,6 +231,10 @@ subtest 'operators delete accounts and list the deletions' => sub {
         [ 'invalid_value', 'The deletion has begun with other times: logs are kept for 14 days, backups for 35.' ], "other times are refused: @{$_}"
         for [ 15, 35 ], [ 14, 36 ];
     is $days->(), '14 35', 'a refusal changes none';
+    is +($operator->call('delete_account', $other, AgentSQL::uuid(), 14, 35))[0], 'ok', 'the same times once more';
+    my $by = 'operator ' . $operator->value('select session_user');
+    is_deeply [ $owner->query("select actor, object from agent.audit_log where account_id = '$other' and action = 'deletion.change'") ],
+        [ ([ $by, AgentSQL::decode($body)->{deletion_id} ]) x 2 ], 'the audit log says who stored each time, and has no entry of the other calls';
     my ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', undef, 10))[1];
     is_deeply [ sort map { $_->{account_id} } @{$all} ], [ sort $account, $other ];
     ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', $all->[0]{deletion_id}, 10))[1];

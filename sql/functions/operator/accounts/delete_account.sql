@@ -44,6 +44,10 @@ begin
            backup_days = coalesce(d.backup_days, p_backup_days)
      where d.account_id = p_account_id
     returning agent.render_deletion(d) into body;
+    if v_found.log_days is null and p_log_days is not null
+       or v_found.backup_days is null and p_backup_days is not null then
+        perform agent.record_audit(p_account_id, v_row.actor, 'deletion.change', v_found.deletion_id::text);
+    end if;
 exception
     when check_violation then
         code := 'invalid_value';
