@@ -121,6 +121,8 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
 
 /* A note of the request: a line has denied the scopes of its key. */
 #define SCOPE_DENIED "agent_scope_denied"
+/* A note of the request: its Require is next. */
+#define REACHED "agent_authorization_reached"
 /* A note of the request: its Require has admitted it. */
 #define ADMITTED "agent_admitted"
 
@@ -308,6 +310,13 @@ static authz_status check_names(request_rec *r, const char *args,
                                : check_own(r, line);
 }
 
+/* A RewriteRule of the virtual host may answer before, for example. */
+static int note_authorization(request_rec *r)
+{
+    apr_table_setn(r->notes, REACHED, "");
+    return DECLINED;
+}
+
 /* Called only for a request that its Require admits. */
 static int admit(request_rec *r)
 {
@@ -359,6 +368,7 @@ static bool is_unauthorizable(request_rec *r)
 {
     return r->status == HTTP_INTERNAL_SERVER_ERROR && ap_auth_type(r) != NULL
         && agent_router_of(r) != NULL
+        && apr_table_get(r->notes, REACHED) != NULL
         && apr_table_get(r->notes, ADMITTED) == NULL;
 }
 
@@ -406,6 +416,8 @@ void agent_require_register(apr_pool_t *pool)
     add(pool, ACCOUNT, &account_provider);
     add(pool, SCOPE, &scope_provider);
     add(pool, DEPLOYMENT, &deployment_provider);
+    ap_hook_check_access(note_authorization, NULL, NULL, APR_HOOK_REALLY_LAST,
+                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_fixups(admit, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_note_auth_failure(omit_challenge, NULL, NULL, APR_HOOK_FIRST);
     /* Before the hook of ../http/server_error.c. */

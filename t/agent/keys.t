@@ -72,7 +72,7 @@ CONF
     location('/text', 'Require agent-scope read', 'ErrorDocument 500 "A fault."'),
     location('/page', "Require agent-account $shop", 'ErrorDocument 500 /ok'),
     location('/both', 'Require agent-scope read', 'ErrorDocument 500 "A fault."', 'ErrorDocument 404 "Not here."'),
-    'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"' . "\n",
+    'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"' . "\n", "RewriteEngine On\nRewriteRule ^/strict/maintenance - [R=500]\n",
     (map { location("/to-$_", 'RewriteEngine On', "RewriteRule ^ /$_/threads/$UUID") } qw(untyped granted desk-only)),
     location('/files', 'SetHandler None'),
     location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'),
@@ -442,6 +442,11 @@ subtest 'an API with an AuthType that no module has: 500, and the error log says
         is_deeply [ $answer->{status}, $answer->{json} ], [ 500, $expected ], $headers ? 'a key' : 'no key';
     }
     like $server->error_log, qr/AH01796/, 'the line of httpd';
+};
+
+subtest 'a 500 of another module, before authorization, is no failure of authorization' => sub {
+    my $answer = $client->get('/strict/maintenance', undef, with($key));
+    is_deeply [ $answer->{status}, $answer->{json} ], [ 500, { detail => 'Internal Server Error', code => 'internal' } ];
 };
 
 # ---- scopes ----
