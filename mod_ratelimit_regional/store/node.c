@@ -266,7 +266,7 @@ const char *rlr_node_open(rlr_node_t *node)
     }
     /* hiredis has no flag for it. */
     fcntl(node->context->fd, F_SETFD, FD_CLOEXEC);
-    /* What is on the way may forget a connection that is idle. */
+    /* A firewall may forget a connection that is idle. */
     if (redisSetTimeout(node->context, patience) != REDIS_OK
         || redisEnableKeepAlive(node->context) != REDIS_OK) {
         return fail(node, "connect", node->context->errstr);

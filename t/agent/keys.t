@@ -444,7 +444,7 @@ subtest 'an API with an AuthType that no module has: 500, and the error log says
     like $server->error_log, qr/AH01796/, 'the line of httpd';
 };
 
-subtest 'a 500 of another module, before authorization, is no failure of authorization' => sub {
+subtest 'a 500 of another module, before authorization, is not a failure of authorization' => sub {
     my $answer = $client->get('/strict/maintenance', undef, with($key));
     is_deeply [ $answer->{status}, $answer->{json} ], [ 500, { detail => 'Internal Server Error', code => 'internal' } ];
 };

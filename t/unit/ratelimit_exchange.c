@@ -41,7 +41,7 @@ struct rlr_connection_t {
     /* After how many polls each partition answers; HANGS: never. */
     uint32_t polls[RLR_SHARED_PARTITIONS];
     bool has_nodes;
-    uint32_t cuts; /* so many of the next calls have no reply */
+    uint32_t cuts; /* the next calls that have no reply */
     uint32_t calls;
     uint32_t rounds;
 };

@@ -293,7 +293,7 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     bool is_repeated;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
-    /* That of an earlier lease, which would be saved under this one. */
+    /* Output of an earlier lease would be saved under this one. */
     agent_run_end_discard_output(runs, run_id);
     if (is_known(runs, &key)) {
         /* Requeued, it gets the next epoch. */

@@ -64,7 +64,7 @@ agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
     static const char *const timeout[] = {"57014", "25P04", NULL};
     static const char *const shortage[] = {"53", "58", NULL};
     static const char *const lock[] = {"55P03", NULL};
-    /* A pooler says so of the connection behind it. */
+    /* From a pooler: its connection to the server. */
     static const char *const lost[] = {"08", NULL};
     const char *state = agent_db_sqlstate(db);
 
