@@ -171,18 +171,25 @@ sub ids_of {
     return map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks;
 }
 
-# The values of the questions that are stored for nodes of the root graph, and that the state shows.
-sub stored_and_shown {
-    my ($runner, $thread) = @_;
+# The tasks of the root graph that the state shows, by id.
+sub shown_tasks {
+    my ($runner, $thread, @lines) = @_;
     my $records = $runner->records->thread($thread);
-    my %of = map { $_->{id} => $_->{interrupts} } @{ $records->{checkpoints}{ $records->{head} }{tasks} };
+    my %of = map { $_->{id} => $_ } @{ $records->{checkpoints}{ $records->{head} }{tasks} };
+    $of{ $_->{task}{id} } = $_->{task} for grep { $_->{checkpoint_id} eq $records->{head} } lines_of('task', @lines);
+    return %of;
+}
+
+# The tasks of the root graph whose questions are stored, and those whose questions the state shows.
+sub stored_and_shown {
+    my ($runner, $thread, @lines) = @_;
+    my %of = shown_tasks($runner, $thread, @lines);
     my %stored;
-    for my $line (lines_of('put_writes', @_[ 2 .. $#_ ])) {
+    for my $line (lines_of('put_writes', @lines)) {
         next if ($line->{ns} // '') ne '';
         $stored{ $line->{task_id} } = 1 if grep { $_->[1] eq '__interrupt__' } @{ $line->{writes} };
     }
-    $of{ $_->{task}{id} } = $_->{task}{interrupts} for grep { $_->{checkpoint_id} eq $records->{head} } lines_of('task', @_[ 2 .. $#_ ]);
-    return ([ sort keys %stored ], [ sort grep { @{ $of{$_} // [] } } keys %of ]);
+    return ([ sort keys %stored ], [ sort grep { @{ $of{$_}{interrupts} // [] } } keys %of ]);
 }
 
 for my $language ('python', 'python 1.0', 'javascript') {
@@ -199,12 +206,21 @@ for my $language ('python', 'python 1.0', 'javascript') {
             [ [ $head, { '$list' => { keep => 3, items => [ $items{add} ] } }, [ 'ask', 'tell' ] ] ],
             "$title: the end of a run has the writes of the node that has ended, by difference" or diag explain $pending;
         is $lines[-1]{status}, 'success', "$title: the run stops at the interrupts";
+        my @all = @lines;
         my %id_of = ids_of(@lines);
         @lines = $runner->run(graph_id => 'fan', durability => $durability, command => { resume => { $id_of{ask} => 'yes' } },
             $runner->next_run($thread));
         is_deeply [ map { [ $_->[0], $_->[1]{log}, $_->[2] ] } @{ pending(@lines) } ],
             [ [ $head, { '$list' => { keep => 3, items => [ @items{qw(add ask)} ] } }, ['tell'] ] ],
             "$title: that of the next run has those of both nodes" or diag explain pending(@lines);
+        push @all, @lines;
+        # With `exit` the oldest library gives the stored writes twice in a run without an answer.
+        push @all, $runner->run(graph_id => 'fan', command => undef, $runner->next_run($thread)) if $durability eq 'async';
+        my %task_of = shown_tasks($runner, $thread, @all);
+        is_deeply [ map { $_->{value} } map { @{ $_->{interrupts} // [] } } values %task_of ], ['tell'],
+            "$title: where one of two questions is answered, the state shows the other one only";
+        is_deeply [ sort map { $_->{by} } map { @{ ($_->{result} // {})->{log} // [] } } values %task_of ], [ 'add', 'yes' ],
+            "$title: the state has the results of the nodes that have ended" or diag explain \%task_of;
         @lines = $runner->run(graph_id => 'fan', durability => $durability, command => { resume => 'no' }, $runner->next_run($thread));
         is_deeply pending(@lines), [], "$title: a run that completes the step has none";
         is scalar @{ $runner->records->thread($thread)->{checkpoints}{ $runner->records->thread($thread)->{head} }{values}{log} }, 6,

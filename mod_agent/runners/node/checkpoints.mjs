@@ -233,10 +233,13 @@ export class Checkpoints {
     }
 
     // Sends those tasks of the root checkpoint that was sent or remembered last which have asked, in this run or before it,
-    // and whose end the library has not streamed, or has streamed as that of an abort.
-    sendQuestions(tasks) {
+    // and whose end the library has not streamed, or has streamed as that of an abort. A task that has ended with its answer
+    // has its question too.
+    sendQuestions({ tasks, next }) {
         const { id } = this.#last.get('');
-        return tasks.filter((task) => task.interrupts?.length > 0 && !this.#ended.has(task.id))
+        const waiting = new Set(next);
+        const isWaiting = ({ name, result }) => waiting.has(name) && (result ?? null) === null;
+        return tasks.filter((task) => task.interrupts?.length > 0 && isWaiting(task) && !this.#ended.has(task.id))
             .map((task) => this.sendTask({ ns: '', id }, task)).at(-1);
     }
 

@@ -6,7 +6,7 @@ as unchanged.
 """
 
 from collections import OrderedDict
-from typing import Any, Iterable, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from . import jsontext
 from .errors import ForeignStateError
@@ -210,11 +210,13 @@ class Checkpoints:
             self._output.send("task", [("checkpoint_id", jsontext.dumps(self.head)), ("task", jsontext.members(
                 [("id", jsontext.dumps(PENDING_ID)), ("values", jsontext.members(texts)), ("next", jsontext.dumps(payload["next"]))]))])
 
-    def send_questions(self, tasks: Iterable[Mapping[str, Any]]) -> None:
-        """Sends those tasks of the root's last checkpoint that have asked, in this run or before it, and whose end the library
-        has not streamed."""
-        for task in tasks:
-            if self.head is not None and task["interrupts"] and task["id"] not in self._ended:
+    def send_questions(self, payload: Mapping[str, Any]) -> None:
+        """Sends those tasks of the root's last checkpoint, with pending writes, that have asked, in this run or before it, and
+        whose end the library has not streamed. A task that has ended with its answer has its question too in old versions."""
+        waiting = set(payload["next"])
+        for task in payload["tasks"]:
+            is_waiting = task["name"] in waiting and task["result"] is None
+            if self.head is not None and task["interrupts"] and is_waiting and task["id"] not in self._ended:
                 self.send_task("", self.head, task)
 
     def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:

@@ -173,12 +173,12 @@ class Run(Job):
         try:
             self._complete()
             if await records.hold(head):
-                before = await self._read_state(head)
-                self.checkpoints.send_questions(before["tasks"])
+                before, state = await self._read_state(head), await self._read_state(None)
+                self.checkpoints.send_questions(state)
                 # The server has the values of the checkpoint without the updates of commands.
                 updated = records.updated()
                 known = {name: Snapshot(value) for name, value in values_of(before["values"]).items() if name not in updated}
-                self.checkpoints.send_pending(known, await self._read_state(None))
+                self.checkpoints.send_pending(known, state)
         except Exception as error:  # pylint: disable=broad-except
             # The run has ended as it has all the same.
             log.write(f"agent runner: the state does not show the results of parallel nodes: {describe_error(error)['message']}")
