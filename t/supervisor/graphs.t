@@ -163,6 +163,21 @@ subtest 'a graph whose import has ended two runners is imported again later, by 
     sql('delete from agent.assistants; delete from agent.graphs');
 };
 
+subtest 'graphs whose imports fail for ever keep no other graph from being served' => sub {
+    my $sv = supervisor('a', { good => {}, map { ("bad$_" => { start => 'import_exits' }) } 1, 2 },
+        timing_ms => { %{ fast_timing() }, import_pause => 1 });
+    wait_all_final('success', create_run({ do => 'noop' }, graph => 'good'));
+    my ($served) = $sv->log_text =~ /AGT0330: runner (\d+)/;
+    wait_for('their imports to fail again', sub { 6 <= (() = $sv->log_text =~ /AGT0376/g) });
+    is scalar(() = $sv->log_text =~ /AGT0330/g), 1, 'the runner that serves the other graph is kept';
+    kill KILL => $served;
+    my $run = create_run({ do => 'noop' }, graph => 'good');
+    $sv->wake;
+    wait_status($run, 'success');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql('delete from agent.assistants; delete from agent.graphs');
+};
+
 sub stored_failing { return poll("select count(*) from agent.workers where state = 'live' and failing_graph_ids = '{shared}'") }
 
 subtest 'runs of a program that does not start end in error' => sub {

@@ -21,12 +21,10 @@ static bool reaches_bound(const agent_runner_t *runner)
 {
     const agent_pool_config_t *config = runner->runner_pool->config;
 
-    return lacks_graph(runner)
-        || (runner->group.used > 0
-            && (runner->wants_replacement
-                || (config->max_runs > 0
-                    && runner->group.used >= config->max_runs)
-                || agent_runner_watch_exceeds(runner, config->recycle_memory)));
+    return runner->group.used > 0
+        && (runner->wants_replacement
+            || (config->max_runs > 0 && runner->group.used >= config->max_runs)
+            || agent_runner_watch_exceeds(runner, config->recycle_memory));
 }
 
 /* Its replacement is started by slots.h. */
@@ -39,6 +37,7 @@ static void begin(const agent_runner_table_t *table, agent_runner_t *runner)
                        runner->group.used,
                        (int)(agent_process_resident(runner->pid) >> 20));
     runner->is_replaced = true;
+    runner->lacks_graph = !reaches_bound(runner);
     agent_pool_miss_runner(runner->runner_pool);
 }
 
@@ -55,7 +54,7 @@ static void begin_next(const agent_runner_table_t *table,
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
-            && reaches_bound(runner)) {
+            && (lacks_graph(runner) || reaches_bound(runner))) {
             begin(table, runner);
             return;
         }

@@ -295,11 +295,16 @@ static void keep_report(agent_reported_graph_t *graph, agent_raw_t report,
 
 /* ---- graphs that end their runners ---- */
 
+static bool has_failed(const agent_reported_graph_t *graph)
+{
+    return graph->failure != NULL && !graph->is_retried;
+}
+
 bool agent_graphs_blame(const agent_graph_table_t *table,
                         agent_reported_graph_t *graph, bool is_warned,
                         const char *reason)
 {
-    if (graph->failure != NULL) {
+    if (has_failed(graph)) {
         return false;
     }
     if (!is_warned || !graph->is_quarantined) {
@@ -317,9 +322,14 @@ void agent_graphs_clear(agent_graph_table_t *table)
     bool is_recovery = false;
 
     for (int i = 0; i < table->count; i++) {
-        is_recovery = is_recovery || table->graphs[i].is_retried;
-        table->graphs[i].is_retried = false;
-        table->graphs[i].is_quarantined = false;
+        agent_reported_graph_t *graph = &table->graphs[i];
+
+        if (graph->is_retried) {
+            graph->failure = NULL;
+            is_recovery = true;
+        }
+        graph->is_retried = false;
+        graph->is_quarantined = false;
     }
     table->recoveries += is_recovery;
 }
@@ -327,7 +337,7 @@ void agent_graphs_clear(agent_graph_table_t *table)
 static bool is_due(const agent_graph_table_t *table,
                    const agent_reported_graph_t *graph)
 {
-    return graph->failure != NULL && graph->retry_at <= table->context->now;
+    return has_failed(graph) && graph->retry_at <= table->context->now;
 }
 
 bool agent_graphs_are_due(const agent_graph_table_t *table)
@@ -340,16 +350,39 @@ bool agent_graphs_are_due(const agent_graph_table_t *table)
     return false;
 }
 
+static agent_reported_graph_t *find_retried(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (table->graphs[i].is_retried) {
+            return &table->graphs[i];
+        }
+    }
+    return NULL;
+}
+
 void agent_graphs_retry(const agent_graph_table_t *table)
 {
+    if (find_retried(table) != NULL) {
+        return;
+    }
     for (int i = 0; i < table->count; i++) {
         agent_reported_graph_t *graph = &table->graphs[i];
 
         if (is_due(table, graph)) {
-            graph->failure = NULL;
             graph->is_quarantined = true;
             graph->is_retried = true;
+            return;
         }
+    }
+}
+
+void agent_graphs_postpone(const agent_graph_table_t *table)
+{
+    agent_reported_graph_t *graph = find_retried(table);
+
+    if (graph != NULL) {
+        graph->is_quarantined = false;
+        graph->is_retried = false;
     }
 }
 
@@ -377,8 +410,8 @@ const char *agent_graphs_print_failed(const agent_graph_table_t *table,
     for (int i = 0; i < table->count; i++) {
         const agent_reported_graph_t *graph = &table->graphs[i];
 
-        is_any = is_any || graph->is_quarantined || graph->failure != NULL;
-        if (graph->failure != NULL) {
+        is_any = is_any || graph->is_quarantined || has_failed(graph);
+        if (has_failed(graph)) {
             print_failure(&text, table, graph, pool);
         }
     }

@@ -40,7 +40,7 @@ typedef struct agent_reported_graph_t {
     bool is_quarantined;
     const char *failure;
     apr_time_t retry_at;
-    /* It has failed, and is imported again. */
+    /* It has failed, and is imported again; of one graph at most. */
     bool is_retried;
     /* For statement/claim.h: the highest ready_seq that a claim returned. */
     apr_int64_t max_ready_seq;
@@ -114,8 +114,11 @@ void agent_graphs_clear(agent_graph_table_t *table);
 
 /* Whether the pause of a graph that has failed is over. */
 bool agent_graphs_are_due(const agent_graph_table_t *table);
-/* Quarantines these graphs: the next runner imports them again. */
+/* Quarantines one of these graphs, unless one is retried already: the next
+ * runner imports it again. */
 void agent_graphs_retry(const agent_graph_table_t *table);
+/* Leaves a graph that is retried out again, until agent_graphs_retry(). */
+void agent_graphs_postpone(const agent_graph_table_t *table);
 
 /* Returns the graphs that have failed with their errors, as a JSON object in
  * pool; NULL: none has, and none is quarantined. */

@@ -81,13 +81,34 @@ static apr_status_t make_pipes(int pipes[AGENT_SPAWNER_FDS][2])
     return APR_SUCCESS;
 }
 
+/* Whether an ordinary runner of the pool serves its other graphs. */
+static bool is_served(const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A graph that ends its process again would delay the other graphs, if none is
+ * ready: after the pause for many graphs, for as long as it lasts. */
 static void say_hello(agent_runner_t *runner)
 {
     const agent_pool_config_t *config = runner->runner_pool->config;
     const agent_graph_table_t *graphs = &runner->runner_pool->graphs;
     const char *failed;
 
-    agent_graphs_retry(graphs);
+    if (is_served(runner->runner_pool)) {
+        agent_graphs_retry(graphs);
+    }
+    else {
+        agent_graphs_postpone(graphs);
+    }
     failed = agent_graphs_print_failed(graphs, runner->pool);
     runner->is_warned = failed != NULL;
     runner->recoveries = graphs->recoveries;
@@ -184,6 +205,17 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
 
 /* ---- ending ---- */
 
+/* The graph for which they are replaced has failed again. */
+static void keep_replaced(const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        runner->is_replaced = runner->is_replaced && !runner->lacks_graph;
+    }
+}
+
 /* It ends before it is ready: the graph that it imports is blamed, and named
  * in the log. */
 static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
@@ -198,6 +230,9 @@ static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
     agent_pool_reset_failed_starts(pool);
     has_failed = agent_graphs_blame(&pool->graphs, runner->importing,
                                     runner->is_warned, runner->reason);
+    if (has_failed) {
+        keep_replaced(pool);
+    }
     agent_report_write(context, AGENT_LOG_ERR, "AGT0376", 0,
                        "runner %d of deployment %s ended while it imported "
                        "graph %s (%s)%s",

@@ -54,10 +54,9 @@ struct agent_runner_t {
     int max_shared;         /* of quarantined runs; 0: an ordinary one */
     bool wants_replacement; /* `spent` of a pong */
     bool is_replaced;       /* drained when another one is ready (recycle.h) */
-    bool drains_without_limit; /* replaced; see drain.h */
-    agent_poll_watch_t in;     /* io.h waits for the three */
-    agent_poll_watch_t out;
-    agent_poll_watch_t log_out;
+    bool lacks_graph;       /* only for a graph: kept if its import fails */
+    bool drains_without_limit;           /* replaced; see drain.h */
+    agent_poll_watch_t in, out, log_out; /* io.h waits for the three */
     /* To be written to it (agent_runner_input()); bytes written so far. */
     agent_buffer_t input;
     apr_uint64_t written;
