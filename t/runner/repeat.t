@@ -120,10 +120,10 @@ sub is_end { my ($line) = @_; return $line->{type} eq 'put_writes' && ($line->{n
 # The command is given to a thread that waits, its process is lost after a line, and another one repeats the run.
 # Returns the runner, the thread and the lines of the second attempt. lost: receives those of the first one.
 sub repeat {
-    my ($language, $graph, $last, $command, $lost) = @_;
+    my ($language, $graph, $last, $command, $lost, $durability) = @_;
     my $runner = runner_in($language);
     my $thread = new_uuid();
-    my %run = (graph_id => $graph);
+    my %run = (graph_id => $graph, durability => $durability // 'async');
     my $ids = questions($runner->run(%run, $runner->next_run($thread), input => { log => ['input'], n => 1 }));
     $command = $command->($ids) if ref $command eq 'CODE';
     $runner->{last} = $last;
@@ -180,6 +180,11 @@ for my $language ('python', 'python 1.0', 'javascript') {
     ok questions(@lines)->{later}, "$language: the question of the next node of a subgraph is still open";
     is_deeply answer($runner, $thread, 'outer', 'no'), [ sort qw(add no yes) ], "$language: the next run answers it"
         or diag explain head($runner, $thread)->{values};
+
+    my @once = ($language, 'inner', \&is_answer, { resume => 'yes' }, undef, 'exit');
+    ($runner, $thread, @lines) = repeat(@once);
+    ok questions(@lines)->{second}, "$language, durability exit: the second question of a subgraph is still open";
+    is_deeply answer($runner, $thread, 'inner', 'no'), [ 'add', 'yes no' ], "$language, durability exit: the next run answers it";
 
     my $both = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{once} => 'done' } } };
     ($runner, $thread, @lines) = repeat($language, 'fan', sub { is_answer(@_) && grep { $_->[1] eq '__interrupt__' } @{ $_[0]{writes} } }, $both);

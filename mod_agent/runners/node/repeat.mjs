@@ -46,7 +46,8 @@ export class Repeat {
             const left = ids.filter((id) => waiting.has(id));
             this.#answers = Object.fromEntries(left.map((id) => [id, resume[id]]));
             rest.resume = left.length > 0 ? this.#answers : undefined;
-        } else if (!isStored) {
+        } else if (!isStored && !this.#isAnswered) {
+            // With durability `exit` a subgraph's answer is stored before the command is.
             rest.resume = resume;
         }
         return Object.values(rest).some((value) => (value ?? null) !== null) ? rest : undefined;

@@ -51,7 +51,8 @@ class Repeat:
             self._answers = rest["resume"] = {name: value for name, value in resume.items() if name in waiting}
             if resume and not self._answers:
                 del rest["resume"]
-        elif is_stored:
+        elif is_stored or self._is_answered:
+            # With durability `exit` a subgraph's answer is stored before the command is.
             rest.pop("resume", None)
         return rest if any(rest.get(name) is not None for name in ("update", "goto", "resume")) else None
 
