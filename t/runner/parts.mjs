@@ -228,7 +228,7 @@ async function testCheckpoints() {
 // A promise takes time for each chunk of the library.
 function testStream() {
     const output = makeOutput(new Wire());
-    const stream = new Stream({ message: { stream_modes: ['custom', 'values'] }, output, checkpoints: new Checkpoints(output),
+    const stream = new Stream({ message: { stream_modes: ['custom', 'values'] }, output, checkpoints: new Checkpoints(output), records: {},
         configurable: () => ({}), metadata: () => ({}) });
     equal([stream.take([[], 'custom', 1]), stream.take([[], 'values', {}])], [undefined, undefined], 'stream: a chunk whose lines have credit needs no wait');
     const waits = stream.take([[], 'custom', 'x'.repeat(MIB)]);
