@@ -133,7 +133,7 @@ pass 'Sentinel gets the password too';
 
 my $acl = GroupTest::Redis->new;
 $acl->run('ACL', 'SETUSER', 'limiter', 'on', '>mine', '~rlr:*',
-    map { "+$_" } qw(evalsha script|load info time echo hget hset hdel hrandfield unlink pexpire));
+    map { "+$_" } qw(evalsha script|load info time echo hget hmget hset hdel hrandfield unlink pexpire));
 my $as_user = RateLimitTest->new(config => '');
 my $credentials = write_file($as_user->dir . '/conf/password', "mine\nlimiter\n");
 $as_user->configure($rule . <<"CONF");
