@@ -55,8 +55,9 @@ subtest 'a run ends in error when its line alone has crashed the database three 
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-# While it stores the shared batch, the lines of the run together, and the line alone three times.
-subtest 'a short line among others crashes the database five times at most' => sub {
+# While it stores the shared batch, the lines of the run together, and the line alone three times;
+# once more if no connection of the supervisor gets the notice of one.
+subtest 'a short line among others crashes the database five or six times' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 120, timing_ms => patient_timing());
     $sv->wait_ready;
     execute_at_lines(500, q{execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$});
@@ -75,7 +76,7 @@ subtest 'a short line among others crashes the database five times at most' => s
     }
     is status_of($runs[0]), 'error', 'its run ends in error';
     is status_of($runs[1]), 'success', 'a run that shared its batch succeeds';
-    cmp_ok recoveries() - $before, '<=', 5, 'no crash more';
+    cmp_ok recoveries() - $before, '<=', 6, 'no crash more';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
