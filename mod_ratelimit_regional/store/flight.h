@@ -42,7 +42,7 @@ typedef struct rlr_exchange_t {
     rlr_pending_request_t *repeated; /* to be sent again, a list */
     const char *error;   /* the first one of this exchange, or NULL */
     apr_pool_t *scratch; /* of this exchange; the caller's */
-    bool is_answered;    /* a server has taken a call of this exchange */
+    bool is_answered;    /* a server has executed a call of this exchange */
     bool is_refused;     /* the first error: the store has no number for it */
     bool is_clock_set;   /* a reply of this exchange says so */
     uint32_t slow;       /* partitions, a bit each, whose last reply was late */

@@ -235,6 +235,10 @@ void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
         rlr_reply_abandon(exchange, flight);
         return;
     }
+    /* It says nothing about the store: one that cannot write sends it too. */
+    if (reply.status == RLR_MESSAGE_LATE) {
+        return;
+    }
     error = rlr_away_refusal(&reply);
     rlr_away_set(&exchange->away, flight->partition, error != NULL);
     exchange->is_answered |= error == NULL;

@@ -42,6 +42,7 @@ struct rlr_connection_t {
     uint32_t polls[RLR_SHARED_PARTITIONS];
     bool has_nodes;
     uint32_t cuts; /* the next calls that have no reply */
+    bool is_late;  /* all calls come too late to be executed */
     uint32_t calls;
     uint32_t rounds;
 };
@@ -82,6 +83,9 @@ void rlr_connection_add(rlr_connection_t *connection,
     answer->reply.grants = answer->grants;
     group_store_call(connection->stores[partition], get_us(), call,
                      &answer->reply);
+    if (connection->is_late) {
+        answer->reply.status = RLR_MESSAGE_LATE;
+    }
 }
 
 void rlr_connection_flush(rlr_connection_t *connection)
@@ -350,6 +354,35 @@ static void requests_are_sent_again_once(void **state)
     stop(&host);
 }
 
+static void a_call_that_comes_too_late_does_not_end_a_failure(void **state)
+{
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    host_t host;
+
+    start(&host);
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
+    host.connection.cuts = UINT32_MAX;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    assert_non_null(exchange_once(&host));
+    host.connection.cuts = 0;
+    host.connection.is_late = true;
+    for (uint32_t sent = host.connection.calls;
+         host.connection.calls == sent;) {
+        rlr_queue_refill(host.exchange.queue, key, ten);
+        assert_null(exchange_once(&host));
+    }
+    assert_false(host.exchange.is_answered);
+    assert_true(host.exchange.is_failing);
+    assert_true(rlr_queue_is_away(host.exchange.queue, key));
+    host.connection.is_late = false;
+    while (rlr_queue_is_away(host.exchange.queue, key)) {
+        rlr_queue_refill(host.exchange.queue, key, ten);
+        assert_null(exchange_once(&host));
+    }
+    assert_false(host.exchange.is_failing);
+    stop(&host);
+}
+
 static void a_former_configuration_sends_nothing(void **state)
 {
     unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
@@ -393,6 +426,7 @@ int main(void)
         CHECK_TEST(requests_that_cannot_be_sent_hold_up_no_others),
         CHECK_TEST(requests_are_sent_again_if_the_connection_had_ended),
         CHECK_TEST(requests_are_sent_again_once),
+        CHECK_TEST(a_call_that_comes_too_late_does_not_end_a_failure),
         CHECK_TEST(a_former_configuration_sends_nothing),
     };
 
