@@ -246,10 +246,14 @@ static void end_exchange(rlr_exchange_t *exchange)
     rlr_queue_set_away(exchange->queue,
                        exchange->away.partitions | find_outstanding(exchange));
     if (exchange->error != NULL && exchange->away.partitions == RLR_AWAY_ALL) {
-        exchange->attempt_ms = exchange->is_failing
-            ? rlr_flight_time().floor_ms + RETRY_MS
-            : 0;
-        if (!exchange->is_failing) {
+        bool is_at_once = exchange->may_reopen && !exchange->is_failing;
+
+        /* A store that cannot write would execute a heartbeat soon after the
+         * one before: it writes nothing. */
+        exchange->attempt_ms = is_at_once
+            ? 0
+            : rlr_flight_time().floor_ms + RETRY_MS;
+        if (is_at_once) {
             memset(exchange->away.tried_ms, 0, sizeof(exchange->away.tried_ms));
         }
         exchange->is_failing = true;
@@ -290,6 +294,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_clock_set = false;
         exchange->has_lost = false;
         exchange->may_repeat = true;
+        exchange->may_reopen = false;
         exchange->error = rlr_connection_open(exchange->connection);
         if (exchange->error != NULL) {
             rlr_stats_error(rlr_shared_stats(exchange->shared));

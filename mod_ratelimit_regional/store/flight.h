@@ -39,6 +39,7 @@ typedef struct rlr_exchange_t {
     bool is_failing; /* the last exchange has failed for all partitions */
     bool has_lost;   /* a connection that has ended, in this exchange */
     bool may_repeat; /* not yet in this exchange */
+    bool may_reopen; /* the first error: the connection had ended */
     rlr_pending_request_t *repeated; /* to be sent again, a list */
     const char *error;   /* the first one of this exchange, or NULL */
     apr_pool_t *scratch; /* of this exchange; the caller's */

@@ -227,6 +227,8 @@ void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
     /* Kept: the next call overwrites it. */
     if (error != NULL && exchange->error == NULL) {
         exchange->error = apr_pstrdup(exchange->scratch, error);
+        exchange->may_reopen = rlr_connection_is_lost(exchange->connection,
+                                                      flight->partition);
     }
     if (error != NULL || !answer(exchange, flight, &reply)) {
         if (error != NULL) {

@@ -41,8 +41,9 @@ struct rlr_connection_t {
     /* After how many polls each partition answers; HANGS: never. */
     uint32_t polls[RLR_SHARED_PARTITIONS];
     bool has_nodes;
-    uint32_t cuts; /* the next calls that have no reply */
-    bool is_late;  /* all calls come too late to be executed */
+    uint32_t cuts;   /* the next calls that have no reply */
+    bool is_refused; /* no call is executed */
+    bool is_late;    /* all calls come too late to be executed */
     uint32_t calls;
     uint32_t rounds;
 };
@@ -79,6 +80,7 @@ void rlr_connection_add(rlr_connection_t *connection,
     answer->is_sent = true;
     answer->left = connection->polls[partition];
     answer->is_cut = connection->cuts > 0;
+    answer->is_lost = connection->is_refused;
     connection->cuts -= answer->is_cut;
     answer->reply.grants = answer->grants;
     group_store_call(connection->stores[partition], get_us(), call,
@@ -347,10 +349,26 @@ static void requests_are_sent_again_once(void **state)
     rlr_queue_refill(host.exchange.queue, key, ten);
     assert_non_null(exchange_once(&host));
     /* The first attempt to open it again is at once. */
+    assert_int_equal(host.exchange.attempt_ms, 0);
     assert_true(rlr_exchange_is_waiting(&host.exchange));
     host.connection.cuts = 0;
     exchange_once(&host);
     assert_false(rlr_exchange_is_waiting(&host.exchange));
+    stop(&host);
+}
+
+/* The heartbeat that follows may be one that writes nothing. */
+static void a_store_that_cannot_write_is_not_asked_again_at_once(void **state)
+{
+    unsigned char key[RLR_MESSAGE_KEY_BYTES] = {0, 1};
+    host_t host;
+
+    start(&host);
+    assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
+    host.connection.is_refused = true;
+    rlr_queue_refill(host.exchange.queue, key, ten);
+    assert_non_null(exchange_once(&host));
+    assert_int_not_equal(host.exchange.attempt_ms, 0);
     stop(&host);
 }
 
@@ -426,6 +444,7 @@ int main(void)
         CHECK_TEST(requests_that_cannot_be_sent_hold_up_no_others),
         CHECK_TEST(requests_are_sent_again_if_the_connection_had_ended),
         CHECK_TEST(requests_are_sent_again_once),
+        CHECK_TEST(a_store_that_cannot_write_is_not_asked_again_at_once),
         CHECK_TEST(a_call_that_comes_too_late_does_not_end_a_failure),
         CHECK_TEST(a_former_configuration_sends_nothing),
     };
