@@ -43,7 +43,7 @@ $server->start;
 my ($client, $limited, $strict) = map { AgentTest::Client->new(url => $_) } $server->url, map { "http://127.0.0.1:$_" } @ports;
 
 wait_for('the runners', sub {
-    my %ready = map { $_ => 1 } $server->error_log =~ /runner \d+ of deployment (\S+) is ready/g;
+    my %ready = map { $_ => 1 } $server->error_log =~ /runner \d+ of pool (\S+) is ready/g;
     return keys %ready == 3 * @LANGUAGES;
 });
 

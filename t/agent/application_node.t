@@ -37,7 +37,7 @@ AgentApplication fixture $fixture
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-wait_for('the runners', sub { (() = $server->error_log =~ /runner \d+ of deployment default\/\w+ is ready/g) >= 2 });
+wait_for('the runners', sub { (() = $server->error_log =~ /runner \d+ of pool default\/\w+ is ready/g) >= 2 });
 
 sub texts_of { return [ map { "$_->{type}: $_->{content}" } @{ $_[0]{messages} } ] }
 

@@ -83,12 +83,12 @@ $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 my $other = AgentTest::Client->new(url => "http://127.0.0.1:$port");
 
-sub ready { my ($name) = @_; return scalar(() = $server->error_log =~ /runner \d+ of deployment \Q$name\E is ready/g) }
+sub ready { my ($name) = @_; return scalar(() = $server->error_log =~ /runner \d+ of pool \Q$name\E is ready/g) }
 sub report_of { my ($of, $graph) = @_; return $of->join_run($of->start_run('x', assistant_id => $graph))->{report} }
 
 wait_for('the runners', sub { ready('default') == 1 && ready('default/tools') == 1 && ready('shop/tools') == 2 });
 pass 'applications: each has its own runners, as many as its host says';
-like $server->error_log, qr{runner \d+ of deployment shop/tools is ready for 3 runs}, 'applications: AgentRunnerSlots is that of the host';
+like $server->error_log, qr{runner \d+ of pool shop/tools is ready for 3 runs}, 'applications: AgentRunnerSlots is that of the host';
 
 sub assistants_of { return map { $_->{graph_id} => $_->{description} } @{ $_[0]->post('/assistants/search', {})->{json} } }
 wait_for('the reports', sub { my %found = assistants_of($client); exists $found{'Deep Research'} && defined $found{counter} });
@@ -138,7 +138,7 @@ chmod 0700, $secret or die "$secret: $!\n";
 unlink "$own/.agent/venv/bin/python" or die "unlink: $!\n";
 symlink is_root() ? $secret : "$dir/none", "$own/.agent/venv/bin/python" or die "symlink: $!\n";
 kill 'KILL', supervisor_pid($server->httpd_pid);
-wait_for('its refusal', sub { $server->error_log =~ m{AGT0336: the spawner could not start a runner of deployment default/own} });
+wait_for('its refusal', sub { $server->error_log =~ m{AGT0336: the spawner could not start a runner of pool default/own} });
 unlike $server->error_log, qr{cannot start|executed}, 'applications: a program is opened with the rights of the user of its runners';
 is report_of($client, 'counter')->{directory}, $tools, 'applications: one whose program cannot be opened does not stop the others';
 undef $server;

@@ -64,11 +64,11 @@ for my $name (sort keys %folder) {
     is $client->get_run($run{"$name-bad"})->{status}, 'error', "$name: a run of the graph that cannot be imported ends";
     is $error->{error}, 'GraphImportError', "$name: with its error";
     like $error->{message}, qr/ended while they imported the graph: the runner $REASON{$fault}\. /, "$name: the message says why";
-    like $server->error_log, qr/AGT0376: .* of deployment default\/\Q$name\E ended while it imported graph $name-bad \(.*\): the graph is not imported again/,
+    like $server->error_log, qr/AGT0376: .* of pool default\/\Q$name\E ended while it imported graph $name-bad \(.*\): the graph is not imported again/,
         "$name: the log names the graph";
 }
 for my $name (sort keys %unusable) {
-    wait_for('a process', sub { $server->error_log =~ m{runner \d+ of deployment default/$name is ready} });
+    wait_for('a process', sub { $server->error_log =~ m{runner \d+ of pool default/$name is ready} });
     my $run = start($name);
     $client->join_run($run);
     is $client->get_run($run)->{status}, 'success', "$name: once it starts its runs are executed";

@@ -110,7 +110,7 @@ my $server = AgentTest::Server->new(config => $BASE . <<'CONF');
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-wait_for('the runner', sub { $server->error_log =~ m{runner \d+ of deployment default/shop is ready} });
+wait_for('the runner', sub { $server->error_log =~ m{runner \d+ of pool default/shop is ready} });
 my @children = httpd_children($server->httpd_pid);
 write_file($file, '{"graphs": {"counter": 5}}');
 my ($status, $output) = $server->graceful;

@@ -55,7 +55,7 @@ sub ready {
     my ($deployment) = @_;
     my $log = $server->error_log;
     my @runners;
-    while ($log =~ /runner (\d+) of deployment $deployment is ready for (\d+) runs/g) {
+    while ($log =~ /runner (\d+) of pool $deployment is ready for (\d+) runs/g) {
         push @runners, [ $1, $2 ];
     }
     return @runners;
@@ -76,7 +76,7 @@ is limit_of($pid, 'Max processes'), 5000, 'pools: AgentRunnerProcesses is that o
 
 my $client = AgentTest::Client->new(url => "http://127.0.0.1:$desk");
 wait_for('the runner to end', sub { 2 == runner_pids($server->httpd_pid) });
-like $server->error_log, qr/AGT0356: the runners of deployment desk end/, 'pools: a deployment has no process after its AgentRunnerIdleTime';
+like $server->error_log, qr/AGT0356: the runners of pool desk end/, 'pools: a deployment has no process after its AgentRunnerIdleTime';
 my $active = $client->start_run('sleep 600000');
 wait_for('its next runner', sub { ready('desk') == 2 });
 pass 'pools: its next run starts a process';

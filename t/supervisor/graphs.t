@@ -121,7 +121,7 @@ for my $start (sort keys %import_of) {
     subtest "a graph whose import ends its runner takes no other graph with it: $start" => sub {
         my %early = $start eq 'import_blocks' ? (timing_ms => { %{ fast_timing() }, ready_timeout => 1000 }) : ();
         my $sv = supervisor('a', { good => {}, bad => { start => $start }, worse => { start => $start } }, %early);
-        ok $sv->wait_log(qr/AGT0376: runner \d+ of deployment default ended while it imported graph bad \(\Q$import_of{$start}\E\): the graph is not imported again/), 'the log names the graph';
+        ok $sv->wait_log(qr/AGT0376: runner \d+ of pool default ended while it imported graph bad \(\Q$import_of{$start}\E\): the graph is not imported again/), 'the log names the graph';
         wait_stored($_) for qw(good bad worse);
         is stored('good', 'error'), undef, 'another graph of its program is reported';
         for my $graph (qw(bad worse)) {
@@ -230,7 +230,7 @@ subtest 'runs of a program that starts nowhere end in error' => sub {
 
 subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
     my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 } });
-    ok $sv->wait_log(qr/AGT0367: runner \d+ of deployment default reported none of its 2 graphs: it gets no runs/), 'the log names the runner';
+    ok $sv->wait_log(qr/AGT0367: runner \d+ of pool default reported none of its 2 graphs: it gets no runs/), 'the log names the runner';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

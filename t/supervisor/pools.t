@@ -86,13 +86,13 @@ subtest 'a runner that cannot be started is logged with its deployment' => sub {
     my $end_runner = sub { kill KILL => ($sv->runner_pids)[0] };
     write_file($refused);
     $end_runner->();
-    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of deployment desk: /), 'a runner that the spawner refuses is logged';
+    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of pool desk: /), 'a runner that the spawner refuses is logged';
     unlink $refused;
     wait_for('its replacement', sub { $sv->runner_pids == 2 });
     my $limit_files = sub { system('prlimit', '--pid', $sv->pid, "--nofile=$_[0]:") == 0 or die "prlimit: $?\n" };
     $limit_files->(scalar(() = glob '/proc/' . $sv->pid . '/fd/*'));
     $end_runner->();
-    ok $sv->wait_log(qr/AGT0334: a runner of deployment desk could not be started: /), 'a runner for which the supervisor has no descriptors is logged';
+    ok $sv->wait_log(qr/AGT0334: a runner of pool desk could not be started: /), 'a runner for which the supervisor has no descriptors is logged';
     $limit_files->(1024);
     wait_for('its replacement', sub { $sv->runner_pids == 2 });
     is $sv->stop, 0, 'the supervisor exits with status 0';
@@ -107,7 +107,7 @@ subtest 'a runner is refused at once if the spawner has too few descriptors for 
     my $before = $descriptors->();
     $limit_files->($before + 1);
     kill KILL => ($sv->runner_pids)[0];
-    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of deployment desk: /), 'it answers a request of which it got one of three';
+    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of pool desk: /), 'it answers a request of which it got one of three';
     wait_for('it to close the one', sub { $descriptors->() == $before });
     $limit_files->(1024);
     wait_for('its replacement', sub { $sv->runner_pids == 2 });

@@ -38,7 +38,7 @@ subtest 'a runner is replaced after its number of runs, and completes those that
     my $third = $sv->start_run({ do => 'gate', path => $own });
     is pid_of($third), $old, 'number of runs: a runner executes as many as its limit says';
     $sv->wait_runners(2);
-    like $sv->log_text, qr/AGT0358: runner $old of deployment default is replaced after 3 runs/, 'number of runs: the log says why a runner is replaced';
+    like $sv->log_text, qr/AGT0358: runner $old of pool default is replaced after 3 runs/, 'number of runs: the log says why a runner is replaced';
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
     is sql("select count(*) from agent.run_queue where state = 'leased' and epoch = 1 and run_id in (" . quoted(@held, $third) . ')'),
         3, 'number of runs: those of a runner that is replaced go on';
@@ -55,7 +55,7 @@ subtest 'a runner that asks for it is replaced, and completes those that it exec
     my $gate = make_gate();
     my ($old) = $sv->runner_pids;
     my $held = $sv->start_run({ do => 'gate', path => $gate, spent => 1 });
-    $sv->wait_log(qr/AGT0358: runner $old of deployment default is replaced after 1 runs/);
+    $sv->wait_log(qr/AGT0358: runner $old of pool default is replaced after 1 runs/);
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
     is run_field($held, 'finished_at is null'), 't', 'request: a run of the runner that asked goes on';
     open_gate($gate);
@@ -106,7 +106,7 @@ subtest 'a runner is replaced when its memory is above a bound' => sub {
     my ($old) = $sv->runner_pids;
     my $run = create_run({ do => 'share', bytes => $size * MB });
     $sv->wake;
-    $sv->wait_log(qr/AGT0358: runner $old of deployment default is replaced after 1 runs, with \d+ MB/);
+    $sv->wait_log(qr/AGT0358: runner $old of pool default is replaced after 1 runs, with \d+ MB/);
     $sv->wait_runners(2);
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
     is run_field($run, 'finished_at is null'), 't', 'memory: the run that took it goes on';

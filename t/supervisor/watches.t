@@ -54,7 +54,7 @@ subtest 'a runner whose pipes cannot be watched is not started, and tried again 
     my ($executing) = map { $_->[1]{pid} } grep { ref $_->[1] && $_->[1]{pid} } events_of($run);
     fail_epoll('add pipe');
     kill KILL => grep { $_ != $executing } $sv->runner_pids;
-    ok $sv->wait_log(qr/AGT0334: a runner of deployment default could not be started: .*No space/), 'the reason is logged';
+    ok $sv->wait_log(qr/AGT0334: a runner of pool default could not be started: .*No space/), 'the reason is logged';
     is_deeply [ $sv->runner_pids ], [$executing], 'no process is started';
     unlink $failing;
     $sv->wait_runners(3);

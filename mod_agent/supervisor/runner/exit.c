@@ -199,7 +199,7 @@ static void report_unlimited(agent_context_t *context,
     agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0357",
                         APR_FROM_OS_ERROR(number),
                         "runner %d could not be moved into the cgroup of "
-                        "deployment %s",
+                        "pool %s",
                         (int)runner->pid, runner->runner_pool->config->name);
 }
 
@@ -208,8 +208,7 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
 {
     agent_report_repeat(io->context, AGENT_LOG_ERR, "AGT0336",
                         APR_FROM_OS_ERROR(number),
-                        "the spawner could not start a runner of deployment "
-                        "%s",
+                        "the spawner could not start a runner of pool %s",
                         runner->runner_pool->config->name);
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_exit_release_runs(io->runs, runner);

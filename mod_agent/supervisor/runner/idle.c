@@ -70,7 +70,7 @@ static void stop(const agent_runner_table_t *table, agent_runs_t *runs,
     agent_runner_t *runner;
 
     agent_report_write(table->context, AGENT_LOG_INFO, "AGT0356", 0,
-                       "the runners of deployment %s end: it has had no run "
+                       "the runners of pool %s end: it has had no run "
                        "for %d s",
                        pool->config->name,
                        (int)apr_time_sec(pool->config->idle_time));

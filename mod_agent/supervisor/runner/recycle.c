@@ -31,7 +31,7 @@ static bool reaches_bound(const agent_runner_t *runner)
 static void begin(const agent_runner_table_t *table, agent_runner_t *runner)
 {
     agent_report_write(table->context, AGENT_LOG_INFO, "AGT0358", 0,
-                       "runner %d of deployment %s is replaced after %d runs, "
+                       "runner %d of pool %s is replaced after %d runs, "
                        "with %d MB",
                        (int)runner->pid, runner->runner_pool->config->name,
                        runner->group.used,

@@ -77,12 +77,12 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
     runner->limit_at = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
     agent_report_write(io->context, AGENT_LOG_INFO, "AGT0330", 0,
-                       "runner %d of deployment %s is ready for %d runs at "
+                       "runner %d of pool %s is ready for %d runs at "
                        "once",
                        (int)runner->pid, config->name, runner->slots);
     if (runner->set->count == 0) {
         agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0367", 0,
-                            "runner %d of deployment %s reported none of its "
+                            "runner %d of pool %s reported none of its "
                             "%d graphs: it gets no runs",
                             (int)runner->pid, config->name,
                             config->graph_count);

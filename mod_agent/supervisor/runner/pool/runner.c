@@ -196,7 +196,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
     if (rv != APR_SUCCESS) {
         agent_pool_count_failure(pool, table->context, max_shared);
         agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0334", rv,
-                            "a runner of deployment %s could not be started",
+                            "a runner of pool %s could not be started",
                             pool->config->name);
         return NULL;
     }
@@ -234,7 +234,7 @@ static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
         keep_replaced(pool);
     }
     agent_report_write(context, AGENT_LOG_ERR, "AGT0376", 0,
-                       "runner %d of deployment %s ended while it imported "
+                       "runner %d of pool %s ended while it imported "
                        "graph %s (%s)%s",
                        (int)runner->pid, pool->config->name,
                        runner->importing->name, runner->reason,
