@@ -16,8 +16,8 @@
 /* Seconds of a worker's lease in the database. */
 #define AGENT_SUPERVISOR_LEASE_SEC 20
 
-/* Connections to the database that a supervisor opens; the last one while there
- * are dedicated batches. */
+/* Connections to the database that a supervisor keeps open: control, bulk,
+ * output. */
 #define AGENT_SUPERVISOR_CONNECTIONS 3
 
 /* Timeouts; 0: the default. Only tests and very slow machines need others. */
@@ -93,7 +93,7 @@ typedef struct agent_supervisor_config_t {
     /*
      * Read end of a pipe that the parent keeps open, or -1. At end of file, or
      * when the parent process changes (checked each second), runs are released
-     * and the supervisor ends within a second.
+     * and the supervisor ends, within 2 s if the database does not answer.
      */
     int life_fd;
     agent_log_t log;

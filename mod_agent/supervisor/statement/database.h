@@ -116,7 +116,7 @@ static inline apr_time_t agent_database_lost_at(
 void agent_database_close(agent_database_t *database, agent_failure_t failure);
 
 /* When to send a statement again after a failure: now if the connection was
- * lost, else after 50 ms (RETRY) or 1 s. */
+ * lost, else after 50 ms (RETRY or LOCK) or 1 s. */
 apr_time_t agent_database_retry_at(const agent_context_t *context,
                                    agent_failure_t failure);
 

@@ -28,6 +28,9 @@ const char *agent_failure_cause(agent_failure_t failure)
         return "the connection to the database was lost";
     case AGENT_FAILURE_SHORTAGE:
         return "the database had too little memory or disk space";
+    case AGENT_FAILURE_RETRY:
+    case AGENT_FAILURE_LOCK:
+        return "a deadlock, a lock, a restart or a read-only database ended it";
     default:
         return "the database refused it";
     }

@@ -44,7 +44,7 @@ bool agent_failure_is_expected(agent_failure_t failure);
  * SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
-/* Why a statement that is not tried again has failed, for a line of the log. */
+/* Why a statement failed, as the end of a line of the log; a constant. */
 const char *agent_failure_cause(agent_failure_t failure);
 
 /* How the last statement of agent_db_send() failed, after the time `used` of

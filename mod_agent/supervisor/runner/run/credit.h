@@ -11,8 +11,8 @@
  * runner reserves at most a third of the room that the others leave, and all
  * runners of a deployment at most its share (../../lease/backlog.h). Credit
  * that is not used lapses, sooner when a runner without credit waits for that
- * room: runs that request credit and do not use it delay those of other
- * runners for 2 s at most.
+ * room: README.md says for how long runs that request credit and do not use
+ * it delay those of other runners.
  *
  * A long line that comes without credit, or after it lapsed, takes its turn as
  * if it had been requested; its runner is not read until then.
