@@ -135,17 +135,17 @@ subtest 'no run ends since the database lacked memory for most of its attempts' 
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a run ends in error when the database has lacked memory for its line alone for long, not for others' => sub {
+subtest 'a run ends in error when the database has lacked memory for its line alone for long, not for others of about its length' => sub {
     my $sv = TestSupervisor->start($pg, @runner, lease_sec => 120, timing_ms => { patience => 2000 });
     $sv->wait_ready;
-    execute_at_long_lines(q{raise exception using errcode = '53200', message = 'out of memory'});
-    my $run = create_run({ do => 'write', lengths => [ 100, 60_000, 100 ] });
+    execute_at_lines(61_000, q{raise exception using errcode = '53200', message = 'out of memory'});
+    my $run = create_run({ do => 'write', lengths => [ 100, 62_000, 100 ] });
     my $seen = shortages();
     $sv->wake;
     while (status_of($run) eq 'pending') {
         wait_for('the next attempt', sub { shortages() > $seen || status_of($run) ne 'pending' }, 90);
         $seen = shortages();
-        wait_status($sv->start_run({ do => 'write', lengths => [100] }), 'success');
+        wait_status($sv->start_run({ do => 'write', lengths => [60_000] }), 'success');
     }
     is status_of($run), 'error', 'its status is error';
     like sql("select error from agent.runs where run_id = '$run'"), qr/InvalidOutputError.*too little memory/s, 'its error has the reason';

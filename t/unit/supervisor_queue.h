@@ -17,6 +17,8 @@ typedef struct queue_t {
     agent_database_t control;
     agent_database_t output;
     agent_database_t bulk;
+    agent_notify_t notify;
+    agent_schedule_t schedule;
     agent_save_t save;
 } queue_t;
 
@@ -31,8 +33,12 @@ static inline queue_t *make_queue(apr_pool_t *pool)
                                  .state = AGENT_WORKER_LIVE};
     q->output.context = q->fixture->runs->context;
     q->output.connection = 1;
+    agent_notify_init(&q->notify, q->fixture->runs->context);
     q->save = (agent_save_t){.worker = &q->worker,
+                             .runners = q->fixture->io->runners,
                              .runs = q->fixture->runs,
+                             .notify = &q->notify,
+                             .schedule = &q->schedule,
                              .control = &q->control,
                              .output = &q->output,
                              .bulk = &q->bulk,

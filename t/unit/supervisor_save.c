@@ -3,9 +3,7 @@
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Which batch of output is sent next on each connection; see
  * supervisor/statement/save.h. */
-#include "supervisor_queue.h"
-
-#include <libpq-fe.h>
+#include "supervisor_answer.h"
 
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
 
@@ -148,33 +146,13 @@ static void a_line_that_needs_a_long_limit_waits_for_the_output_connection(
     assert_true(is_dedicated_due(q));
 }
 
-/* The batch in flight gets an answer: it took that long, and the run's lease is
- * another one's. */
-static void answer_first(queue_t *q, const agent_operation_t *operation,
-                         const char *run_id, apr_interval_time_t executed)
-{
-    PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-    PGresAttDesc columns[] = {
-        {"run_id"}, {"outcome"}, {"promoted"}, {"elapsed_usec"}};
-    char *values[] = {apr_pstrdup(q->fixture->runs->context->pool, run_id),
-                      "fenced", "f",
-                      apr_ltoa(q->fixture->runs->context->pool, executed)};
-
-    assert_true(PQsetResultAttrs(rows, 4, columns));
-    for (int i = 0; i < 4; i++) {
-        assert_true(PQsetvalue(rows, 0, i, values[i], (int)strlen(values[i])));
-    }
-    operation->receive(&q->save, (const agent_db_result_t *)&rows);
-    PQclear(rows);
-}
-
 /* The first batch in flight is saved, with an answer after that time, in which
  * the database executed it for the other one. */
 static void save_first(queue_t *q, const agent_operation_t *operation,
                        apr_interval_time_t used, apr_interval_time_t executed)
 {
     q->fixture->runs->context->now += used;
-    answer_first(q, operation, "", executed);
+    answer_first(q, operation, "", "fenced", executed);
 }
 
 /* If the database has lost the claim, the next one has the same epoch. */
@@ -192,7 +170,8 @@ static void output_behind_that_of_a_lost_lease_is_discarded(void **state)
     agent_batch_discard(q->batches, lease->key.run_id, lease->key.epoch + 1,
                         NULL);
     assert_int_equal(count_dedicated(q->batches), 2);
-    answer_first(q, &agent_dedicated_batch_operation, lease->key.run_id, 1000);
+    answer_first(q, &agent_dedicated_batch_operation, lease->key.run_id,
+                 "fenced", 1000);
     assert_int_equal(count_dedicated(q->batches), 1);
     assert_memory_equal(first_of(q)->run_id, q->fixture->leases[1]->key.run_id,
                         36);

@@ -282,6 +282,12 @@ static void a_missing_schema_does_not_count(void **state)
     }
 }
 
+/* A line of another run, as long as the first one, was saved at that time. */
+static void save_other(queue_t *q, apr_time_t time)
+{
+    agent_patience_save(&q->save.saved, first_of(q)->cost, time);
+}
+
 /* Statements with the first line lack resources every 10 s; output of others is
  * saved between those of which the number is at most others_until. Returns
  * after how many its run is refused. */
@@ -293,7 +299,9 @@ static int count_shortages(queue_t *q, int others_until)
     while (!q->fixture->leases[0]->is_refused) {
         apr_time_t time = NOW + apr_time_from_sec(10) * count;
 
-        q->save.saved_at = count <= others_until ? time - 1 : q->save.saved_at;
+        if (count <= others_until) {
+            save_other(q, time - 1);
+        }
         starve_at(q, time);
         count++;
     }
@@ -326,7 +334,7 @@ static void a_few_attempts_far_apart_end_no_run(void **state)
     for (int i = 0; i < 10; i++) {
         apr_time_t time = NOW + apr_time_from_sec(100) * i;
 
-        q->save.saved_at = time - 1;
+        save_other(q, time - 1);
         starve_at(q, time);
     }
     assert_false(q->fixture->leases[0]->is_refused);
@@ -343,7 +351,7 @@ static void failures_outside_of_a_line_alone_do_not_count_at_once(void **state)
 
         add_long(q, 0);
         for (int attempt = 0; attempt < 9; attempt++) {
-            q->save.saved_at = NOW + 1;
+            save_other(q, NOW + 1);
             fail_first(q, failures[i]);
             assert_int_equal(first_of(q)->failures, 0);
             assert_true(first_of(q)->retry_at <= NOW + apr_time_from_sec(36));

@@ -158,7 +158,6 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
 {
     agent_lease_t *lease = agent_lease_find(&save->runs->leases, &run->key);
 
-    save->saved_at = save->runs->context->now;
     agent_notify_add(save->notify, run_id, run->thread_id, run->has_end);
     if (run->has_end) {
         agent_schedule_webhooks(save->schedule);
@@ -229,6 +228,28 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
 }
 
 /*
+ * Only the longest line counts: many short ones show no room for a long one.
+ * Ends count not at all: they add no rows of output, and a call that changes
+ * nothing has no other line.
+ */
+static void note_saved(agent_save_t *save, const agent_batch_t *batch)
+{
+    apr_size_t longest = 0;
+
+    for (int i = 0; i < batch->items->nelts; i++) {
+        const agent_item_t *item = agent_batch_item(batch, i);
+
+        if (item->run->is_saved && !agent_item_is_end(item->kind)) {
+            longest = AGENT_MAX(longest, item->length + 1);
+        }
+    }
+    if (longest > 0) {
+        agent_patience_save(&save->saved, agent_batch_size_cost(1, longest),
+                            save->runs->context->now);
+    }
+}
+
+/*
  * Output was saved: there are resources for as much again, and for little. A
  * shortage ends for all lines soon after it has for one, since each that has
  * waited makes two others due; else one a second is tried.
@@ -250,6 +271,7 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
 {
     apr_size_t cost = batch->cost;
     bool has_waited = batch->patience.failures > 0;
+    bool is_any_saved = false;
 
     if (agent_db_rows(result) > 0) {
         measure(save->runs, batch, agent_db_integer(result, 0, COL_ELAPSED, 0));
@@ -263,6 +285,7 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
             continue;
         }
         run->is_saved = strcmp(outcome, "saved") == 0;
+        is_any_saved |= run->is_saved;
         if (run->is_saved) {
             settle_saved(save, run, run_id,
                          agent_db_value(result, row, COL_PROMOTED)[0] == 't');
@@ -271,9 +294,10 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
             settle_fenced(save->runs, run);
         }
     }
+    note_saved(save, batch);
     reply_to_records(save->runs, batch);
     agent_batch_remove(&save->runs->batches, batch);
-    if (save->saved_at == save->runs->context->now) {
+    if (is_any_saved) {
         hasten_waiting(save, cost, has_waited);
     }
 }

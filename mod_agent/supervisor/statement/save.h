@@ -31,9 +31,9 @@ typedef struct agent_save_t {
     const agent_database_t *control;
     const agent_database_t *output;
     const agent_database_t *bulk;
-    /* When output was saved last, and when a line that waits since the database
-     * lacked resources was made due for that (core/clock.h). */
-    apr_time_t saved_at;
+    /* The lines that were saved lately, and when one that waits since the
+     * database lacked resources was made due for that (core/clock.h). */
+    agent_patience_saved_t saved;
     apr_time_t hastened_at;
     /* The connection on which the last dedicated batch was sent. */
     const agent_database_t *sent_on;

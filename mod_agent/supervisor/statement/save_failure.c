@@ -163,8 +163,8 @@ static bool pause_line(const agent_save_t *save, agent_batch_t *batch,
                         "output of run %.36s is saved again in about %d s: %s",
                         batch->run_id, AGENT_MAX(1, (int)apr_time_sec(pause)),
                         agent_failure_cause(failure));
-    return agent_patience_fail(&batch->patience, context->now, save->saved_at,
-                               context->timing.patience);
+    return agent_patience_fail(&batch->patience, &save->saved, batch->cost,
+                               context->now, context->timing.patience);
 }
 
 /* A time-out counts if the line had the longer limit, and if the database
