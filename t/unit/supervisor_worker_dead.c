@@ -75,9 +75,38 @@ static void a_worker_that_registers_again_gives_up_a_run(void **state)
     assert_true(f->reports > 0);
 }
 
+static void fail_once(fixture_t *f, agent_failure_t failure)
+{
+    (agent_mark_dead_operation.fail)(&f->worker, failure);
+}
+
+/* Its statements are not counted, whether they release the run or end it. */
+static void the_release_of_a_run_that_is_cancelled_is_tried_again(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    agent_worker_add_dead(&f->worker, "8", true);
+    for (int i = 0; i < FAILURES; i++) {
+        fail_once(f, AGENT_FAILURE_CANCEL);
+        assert_null(f->worker.run_error);
+    }
+    fail_once(f, AGENT_FAILURE_TIMEOUT);
+    for (int i = 0; i < FAILURES; i++) {
+        assert_non_null(f->worker.run_error);
+        assert_int_equal(f->worker.dead->nelts, 1);
+        assert_true(f->worker.dead_at >= f->context.now);
+        fail_once(f, AGENT_FAILURE_CANCEL);
+    }
+    fail_once(f, AGENT_FAILURE_TIMEOUT);
+    assert_null(f->worker.run_error);
+    assert_int_equal(APR_ARRAY_IDX(f->worker.dead, 0, agent_dead_t).failures,
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(the_release_of_a_run_that_is_cancelled_is_tried_again),
         CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
         CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),
     };

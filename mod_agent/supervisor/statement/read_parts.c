@@ -263,7 +263,8 @@ static void fail_answer(void *part, agent_failure_t failure)
     if (lease == NULL) {
         return;
     }
-    if (agent_failure_is_transient(failure)
+    /* An operator, or a tool that ends long statements, may cancel any. */
+    if (agent_failure_is_transient(failure) || failure == AGENT_FAILURE_CANCEL
         || ++lease->request.failures < MAX_FAILURES) {
         agent_runner_request_postpone(&answer->runs->requests, lease);
         return;

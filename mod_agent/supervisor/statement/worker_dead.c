@@ -170,15 +170,20 @@ static void fail_dead(void *part, agent_failure_t failure)
     if (agent_failure_is_transient(failure)) {
         return;
     }
+    if (worker->run_error == NULL && worker->dead_limit.current > 1) {
+        agent_adaptive_limit_lower(&worker->dead_limit,
+                                   worker->dead_limit.current);
+        return;
+    }
+    /* An operator, or a tool that ends long statements, may cancel any. */
+    if (failure == AGENT_FAILURE_CANCEL) {
+        return;
+    }
     if (worker->run_error != NULL) {
         worker->run_error = NULL;
         postpone_dead(worker);
     }
-    else if (worker->dead_limit.current > 1) {
-        agent_adaptive_limit_lower(&worker->dead_limit,
-                                   worker->dead_limit.current);
-    }
-    else if (!is_last(worker) && failure != AGENT_FAILURE_CANCEL) {
+    else if (!is_last(worker)) {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
                            "a run of worker %s could not be released: %s; it "
                            "ends in error",

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
+/* Statements for requests of runs that fail; see
+ * supervisor/statement/read_parts.h. */
+#include "supervisor_queue.h"
+
+#include "../../mod_agent/supervisor/statement/read_parts.h"
+
+/* Run 0 has requested a part of its state. */
+static agent_read_parts_t *make_request(queue_t *q)
+{
+    agent_lease_t *lease = q->fixture->leases[0];
+    agent_runner_request_queue_t *queue = &q->fixture->runs->requests;
+    agent_read_parts_t *answer = apr_pcalloc(q->fixture->runs->context->pool,
+                                             sizeof(*answer));
+    agent_line_t line = {.type = AGENT_LINE_REQUEST,
+                         .op = "state.get",
+                         .op_length = strlen("state.get"),
+                         .cursor = ""};
+
+    *answer = (agent_read_parts_t){.worker = &q->worker,
+                                   .runners = q->fixture->io->runners,
+                                   .runs = q->fixture->runs,
+                                   .key = lease->key};
+    agent_runner_request_init(queue, &q->batches->backlogs,
+                              q->fixture->runs->context->pool);
+    agent_runner_request_begin(lease, "01890000-0000-7000-8000-00000000000c");
+    assert_null(agent_runner_request_take(queue, lease, &line));
+    return answer;
+}
+
+/* Its statement fails. Returns whether the request still waits. */
+static bool fail_request(queue_t *q, agent_read_parts_t *answer,
+                         agent_failure_t failure)
+{
+    agent_runner_request_t *request = &q->fixture->leases[0]->request;
+
+    request->is_sent = true;
+    (agent_read_parts_operation.fail)(answer, failure);
+    assert_false(request->is_sent);
+    return request->is_waiting;
+}
+
+static void a_request_whose_statement_fails_three_times_is_refused(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    assert_true(fail_request(q, answer, AGENT_FAILURE_TIMEOUT));
+    assert_true(fail_request(q, answer, AGENT_FAILURE_LOST));
+    assert_false(fail_request(q, answer, AGENT_FAILURE_TIMEOUT));
+}
+
+static void cancels_and_failures_that_may_pass_do_not_count(void **state)
+{
+    static const agent_failure_t failures[] = {
+        AGENT_FAILURE_CANCEL, AGENT_FAILURE_RETRY, AGENT_FAILURE_SHORTAGE};
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    for (int i = 0; i < 9; i++) {
+        assert_true(fail_request(q, answer, failures[i % 3]));
+        assert_true(answer->retry_at > NOW);
+    }
+    assert_int_equal(q->fixture->leases[0]->request.failures, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_request_whose_statement_fails_three_times_is_refused),
+        CHECK_TEST(cancels_and_failures_that_may_pass_do_not_count),
+    };
+
+    return CHECK_RUN(tests);
+}
