@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A proxy between a supervisor and PostgreSQL. On request it breaks the
 # connection at one call of a function: before the server receives the call, or
-# before the supervisor receives the result.
+# before the supervisor receives the result. Or it breaks all connections, and
+# refuses new ones for a while.
 package TestProxy;
 use strict;
 use warnings;
@@ -21,7 +22,7 @@ sub new {
     my $path = "$dir/.s.PGSQL.5432";
     my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 64) or croak "$path: $!";
     chmod 0777, $path or croak "$path: $!";
-    $self->{child} = AgentTest::Child->new(sub { forward($listener, $pg->host . '/.s.PGSQL.5432', "$dir/lose") });
+    $self->{child} = AgentTest::Child->new(sub { forward($listener, $pg->host . '/.s.PGSQL.5432', $dir) });
     return $self;
 }
 
@@ -40,14 +41,36 @@ sub lose {
     return wait_for("$part of $name to be lost", sub { !-e "$self->{dir}/lose" });
 }
 
+# Ends all connections, and refuses new ones until admit().
+sub refuse {
+    my ($self) = @_;
+    open my $out, '>', "$self->{dir}/refuse" or croak "$self->{dir}: $!";
+    close $out or croak "$self->{dir}: $!";
+    # This one is ended after the others.
+    my $last = IO::Socket::UNIX->new(Peer => "$self->{dir}/.s.PGSQL.5432") or croak "$self->{dir}: $!";
+    return sysread $last, my ($none), 1;
+}
+
+sub admit {
+    my ($self) = @_;
+    return unlink("$self->{dir}/refuse") || croak "$self->{dir}: $!";
+}
+
 sub forward {
-    my ($listener, $server_path, $lose) = @_;
+    my ($listener, $server_path, $dir) = @_;
+    my $lose = "$dir/lose";
     my $select = IO::Select->new($listener);
     my (%peer, %is_client, %is_lost);
     while (my @ready = $select->can_read) {
         for my $socket (@ready) {
             if ($socket == $listener) {
                 my $client = $listener->accept or next;
+                if (-e "$dir/refuse") {
+                    close $_ for values %peer;
+                    %peer = %is_client = %is_lost = ();
+                    $select = IO::Select->new($listener);
+                    last;
+                }
                 my $server = IO::Socket::UNIX->new(Peer => $server_path) or next;
                 @peer{ $client, $server } = ($server, $client);
                 $is_client{$client} = 1;

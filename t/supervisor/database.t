@@ -364,18 +364,51 @@ subtest 'crashes of the database lose no run' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# As after a failover to a standby that did not have them: ready again, with the epoch from before the claim.
+sub undo_claims {
+    my (@runs) = @_;
+    return sql("update agent.run_queue set state = 'ready', worker_id = null, epoch = epoch - 1, attempts = 0, "
+        . "ready_seq = nextval('agent.run_ready_seq') where run_id in (" . quoted(@runs) . ')');
+}
+
 subtest 'a failover of the database undoes a claim: the run is executed under the next epoch' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $run = $sv->start_run({ do => 'hang', once => 1 });
-    # As after the failover: ready again, with the epoch from before the claim.
-    sql("update agent.run_queue set state = 'ready', worker_id = null, epoch = epoch - 1, attempts = 0, "
-        . "ready_seq = nextval('agent.run_ready_seq') where run_id = '$run'");
+    undo_claims($run);
     $sv->wake;
     wait_status($run, 'success');
     is sql("select epoch from agent.usage_events where run_id = '$run'"), 2,
         'the epoch is the next one';
     unlike $sv->log_text, qr/AGT033[12]/, 'the runner is not killed';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+# The rest of their output waits when they are claimed again.
+subtest 'a failover undoes the claims and events of runs that end while the database is away: they are executed again' => sub {
+    my $proxy = TestProxy->new($pg);
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 120);
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my @runs = $sv->start_runs(8, { do => 'gate', path => $gate, count => 19 });
+    my $list = quoted(@runs);
+    $proxy->refuse;
+    open_gate($gate);
+    wait_for('the runs to end', sub { runner_is_idle($sv) });
+    wait_for('the end of the connections', sub {
+        sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'") == 0
+    });
+    undo_claims(@runs);
+    sql("delete from agent.run_events where run_id in ($list)");
+    $proxy->admit;
+    wait_for('each run to begin, or to end with the rest of its output', sub {
+        sql("select count(*) from agent.runs r where run_id in ($list) and (finished_at is not null
+            or exists (select from agent.run_events e where e.run_id = r.run_id and e.event = 'custom'))") == @runs
+    });
+    is sql("select count(*) from agent.runs where run_id in ($list) and finished_at is not null"), 0, 'none has ended' or return;
+    open_gate($gate);
+    wait_all_final('success', @runs);
+    is_deeply [ map { [ map { $_->[0] } events_of($_) ] } @runs ], [ ([ 'metadata', ('custom') x 20 ]) x 8 ], 'each has all its events';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -414,6 +447,7 @@ sub runner_is_idle {
 
 subtest 'a supervisor has three connections, also without long lines' => sub {
     my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
     wait_status($sv->start_run({ do => 'step' }), 'success');
     ok wait_for('three connections', sub { sql("select count(*) from pg_stat_activity where application_name = 'agent supervisor'") == 3 }),
         'the supervisor opens the third one';

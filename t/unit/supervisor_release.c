@@ -129,6 +129,8 @@ static void a_release_that_is_cancelled_is_not_counted(void **state)
     claim_run(f);
     release = APR_RING_FIRST(&f->runs.releases.waiting);
     for (int i = 0; i < 9; i++) {
+        /* From then on it is fail_run. */
+        release->error = i < 5 ? NULL : "ReleaseTimeoutError";
         send_release(f);
         (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_CANCEL);
         assert_int_equal(release->failures, 0);
@@ -159,9 +161,29 @@ static void a_run_that_is_claimed_while_its_output_is_in_flight_is_released(
     send_release(f);
 }
 
+/* A failover has undone the first claim, and the output before, while the
+ * database was away. */
+static void output_that_waits_is_not_saved_under_a_new_lease(void **state)
+{
+    fixture_t *f = make_lease_fixture(*state);
+    static const char line[] = "{}";
+    agent_lease_t *lease;
+
+    claim_run(f);
+    lease = find_lease(f);
+    agent_batch_add(&f->runs.batches, lease, AGENT_ITEM_END, line, 2, -1);
+    agent_run_end_set_state(&f->runs, lease, AGENT_LEASE_ENDED);
+    agent_run_end_detach(&f->runs, lease);
+    claim_run(f);
+    assert_true(agent_batch_is_empty(&f->runs.batches));
+    assert_int_equal(find_lease(f)->state, AGENT_LEASE_HELD);
+    assert_false(is_released(f));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(output_that_waits_is_not_saved_under_a_new_lease),
         CHECK_TEST(
             a_run_that_is_claimed_twice_under_one_epoch_is_released_once),
         CHECK_TEST(
