@@ -333,6 +333,22 @@ static void a_panic_loses_the_connection(void **state)
     assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
 }
 
+/* A pooler may send no severity that libpq knows, and closes the connection
+ * next: another statement on it would be lost too. */
+static void an_error_of_class_08_loses_the_connection(void **state)
+{
+    static const char *const severities[] = {NULL, "ERROR", "FATAL"};
+
+    for (int i = 0; i < 3; i++) {
+        fixture_t *f = make_fixture(*state);
+
+        fail_with(f, severities[i], "08P01");
+        assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
+        assert_int_equal(f->losses, 1);
+        assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
+    }
+}
+
 /* A disk without room for the WAL. */
 static void a_panic_without_resources_is_a_shortage(void **state)
 {
@@ -456,6 +472,7 @@ int main(void)
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
         CHECK_TEST(a_fatal_error_is_the_failure_of_its_sqlstate),
         CHECK_TEST(a_panic_loses_the_connection),
+        CHECK_TEST(an_error_of_class_08_loses_the_connection),
         CHECK_TEST(a_panic_without_resources_is_a_shortage),
         CHECK_TEST(a_statement_that_ends_before_its_limit_was_cancelled),
         CHECK_TEST(a_connection_takes_any_number_of_operations),

@@ -192,8 +192,8 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
         fail_connect(database, reason_of(err));
         return;
     }
-    if (is_stale || agent_db_is_over(database->db)
-        || !agent_db_alive(database->db)) {
+    if (failure == AGENT_FAILURE_LOST || is_stale
+        || agent_db_is_over(database->db) || !agent_db_alive(database->db)) {
         lose_connection(database, failure, reason_of(err));
         /* A pooler in transaction mode does it all the time. */
         database->connect_at += is_stale ? FIRST_BACKOFF : 0;
