@@ -67,7 +67,7 @@ agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
     static const char *const timeout[] = {"57014", "25P04", NULL};
     static const char *const shortage[] = {"53", "58", NULL};
     static const char *const lock[] = {"55P03", NULL};
-    /* From a pooler: its connection to the server. */
+    /* From a pooler: its connection to the server. It may not say FATAL. */
     static const char *const lost[] = {"08", NULL};
     const char *state = agent_db_sqlstate(db);
 
