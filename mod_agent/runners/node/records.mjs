@@ -3,6 +3,7 @@
 // writes of its tasks. saver.mjs calls it.
 import { isDeepStrictEqual } from 'node:util';
 import { Blobs } from './blobs.mjs';
+import { Breakpoints, plainForm } from './breakpoints.mjs';
 import { takeCached } from './cache.mjs';
 import { checkFormat, UPDATE_ID } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
@@ -78,6 +79,8 @@ export class Records {
         this.#isSync = isSync;
         this.known = new Known(message.durability === 'exit');
         this.#repeat = new Repeat(message);
+        this.breakpoints = new Breakpoints(
+            message.run_id, this.known, (ns, id) => this.#get(ns, id), (references) => this.#blobs.load(references));
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
@@ -98,6 +101,7 @@ export class Records {
         if (head?.tuple.checkpoint_id === checkpoint.checkpoint_id) {
             this.#head = head;
             this.#first = head;
+            this.breakpoints.start = head.tuple;
             return undefined;
         }
         return checkpoint.checkpoint_id;
@@ -147,7 +151,7 @@ export class Records {
         }
         const committed = await this.#inTurn(async () => {
             const { channels, references } = await this.#changes(ns, parent, checkpoint, newVersions);
-            const { channel_values: values, ...plain } = checkpoint;
+            const { channel_values: values, ...plain } = plainForm(checkpoint);
             this.#onPut(ns, checkpoint.id, parent, values ?? {});
             const members = {
                 ns, checkpoint_id: checkpoint.id, parent, checkpoint: render(plain),
@@ -286,6 +290,7 @@ export class Records {
         if (!raw || ns !== '' || (id && id !== raw.tuple.checkpoint_id)) {
             raw = await this.#get(ns, id || null);
         }
+        await (raw && this.breakpoints.check(raw.tuple, config.configurable));
         return raw && this.#build(raw);
     }
 
@@ -339,7 +344,7 @@ export class Records {
             updates.forEach(([, , channel]) => this.updated.add(channel));
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete: updates.length === 0 };
         }
-        const checkpoint = { ...tuple.checkpoint, channel_values: values };
+        const checkpoint = { ...this.breakpoints.form(tuple), channel_values: values };
         if (checkpoint.v < PENDING_SENDS_UNTIL && tuple.parent) {
             await this.#migrateSends(checkpoint, tuple);
         }

@@ -38,6 +38,7 @@ export class Run extends Job {
     async perform() {
         await this.open();
         await this.#findRest();
+        await this.records.breakpoints.begin(this.graph, this.library, this.message);
         const stream = new Stream(this);
         try {
             for await (const chunk of await this.#chunks()) {
@@ -139,7 +140,7 @@ export class Run extends Job {
             // The library waits for a put after each step, so that a run without credit
             // stops there; only with `sync` does a put wait for its commit.
             durability: durability === 'exit' ? 'exit' : 'sync',
-            interruptBefore: this.message.interrupt_before ?? undefined,
+            interruptBefore: this.records.breakpoints.before,
             interruptAfter: this.message.interrupt_after ?? undefined,
         };
         // A member that is undefined would replace the graph's own default.

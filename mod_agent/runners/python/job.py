@@ -7,6 +7,7 @@ from typing import Any, Coroutine, Mapping
 
 from . import directory, jsontext, log
 from .blobs import Blobs
+from .breakpoints import Breakpoints
 from .cache import Cache
 from .checkpoints import Checkpoints
 from .errors import ValueTooLargeError, describe_error
@@ -57,6 +58,7 @@ class Job:
         self.head: str | None = checkpoint.get("checkpoint_id")
         self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None,
                                Repeat(self.run_id, message.get("answered") is True))
+        self.records.breakpoints = Breakpoints(self.run_id, self.records.known, self.records.get, self.records.values)
         self.metadata = self.records.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None

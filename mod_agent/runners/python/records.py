@@ -13,6 +13,7 @@ from typing import Any, AsyncIterator, Callable, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs
+from .breakpoints import Breakpoints
 from .checkpoints import UPDATE_ID
 from .known import Known
 from .metadata import Metadata
@@ -83,6 +84,8 @@ class Records:
         self._first: tuple[Stored, bool] | None = None
         # Bounds those of the checkpoints; set by the run.
         self.metadata: Metadata
+        # Set by the job.
+        self.breakpoints: Breakpoints
         self.is_sync = False
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
         # changes for each channel of which the checkpoint has a new version.
@@ -186,6 +189,11 @@ class Records:
 
     # --- Reading -------------------------------------------------------------
 
+    @property
+    def start(self) -> Stored | None:
+        """The checkpoint from which the run starts, from find_start() until the library reads it."""
+        return self._first[0] if self._first is not None else None
+
     async def find_start(self, checkpoint_id: str, ns: str = "") -> bool:
         """Reads the checkpoint from which the run starts. Returns whether it is the last one of its namespace; else the run is a fork."""
         for asked in (None, checkpoint_id):
@@ -224,12 +232,13 @@ class Records:
         self._decoded.clear()
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
-        first, self._first = self._first, None
+        first = self._first
         if self._held is not None and not ns and checkpoint_id in (None, self._held.tuple["checkpoint_id"]):
             return self._held
         if first is not None and ns == first[0].tuple["ns"] and not self.known.has_put_any:
             stored, is_last = first
             if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
+                self._first = None
                 return stored
         if self._is_new_thread and not self.known.has_put_any and checkpoint_id is None:
             return None

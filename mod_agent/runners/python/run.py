@@ -103,6 +103,7 @@ class Run(Job):
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             self._read_state = functools.partial(self._state_of, graph, config)
+            await self.records.breakpoints.begin(graph, self.message, self.records.start)
             chunks = self._chunks(graph, await self._input(graph), config, graphs.context_of(graph, context, config))
             try:
                 await self._follow(chunks)
@@ -236,7 +237,7 @@ class Run(Job):
         options: dict[str, Any] = {
             "context": context, "durability": self._durability, "subgraphs": True,
             "stream_mode": library_modes(self._modes, has_module("langgraph.pregel._tools")),
-            "interrupt_before": message.get("interrupt_before"), "interrupt_after": message.get("interrupt_after")}
+            "interrupt_before": self.records.breakpoints.before, "interrupt_after": message.get("interrupt_after")}
         if self._control is not None:
             options["control"] = self._control
         if "events" in self._modes:

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from .breakpoints import plain_form
 from .bridge import Bridge, on_loop
 from .records import Records, delta_groups
 from .references import Stored
@@ -54,14 +55,17 @@ class Saver(BaseCheckpointSaver[str]):
         records = self._find(config)
         configurable = config["configurable"]
         stored = await records.get(configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id"))
-        return None if stored is None else await self._tuple(records, configurable["thread_id"], stored)
+        if stored is None:
+            return None
+        await records.breakpoints.check(stored, configurable, self.serde)
+        return await self._tuple(records, configurable["thread_id"], stored)
 
     async def _tuple(self, records: Records, thread_id: str, stored: Stored) -> CheckpointTuple:
         values, writes = await records.values(stored, self.serde)
         ns, parent = stored.tuple["ns"], stored.tuple["parent"]
         return CheckpointTuple(
             config_of(thread_id, ns, stored.tuple["checkpoint_id"]),
-            {**stored.tuple["checkpoint"], "channel_values": values},
+            {**records.breakpoints.form(stored), "channel_values": values},
             stored.tuple["metadata"],
             config_of(thread_id, ns, parent) if parent else None,
             writes)
@@ -108,7 +112,7 @@ class Saver(BaseCheckpointSaver[str]):
                    new_versions: Mapping[str, Any]) -> dict[str, Any]:
         configurable = config["configurable"]
         ns = configurable.get("checkpoint_ns", "")
-        body = dict(checkpoint)
+        body = plain_form(checkpoint)
         del body["channel_values"]
         records = self._find(config)
         bounded = records.metadata.bounded

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Breakpoints in a repeated attempt of a run, which does not pass those that no client has approved.
+// The library takes a graph that goes on from a checkpoint for one that a client continues: it notes the versions of
+// all channels as seen, and passes the breakpoint before the next nodes. An attempt that follows a lost one goes on in
+// the same way from a checkpoint that its run has made. So the library reads that one with the version of a channel
+// which the graph does not have: it stays unseen, and the library stops where it would have stopped in the lost attempt.
+// A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
+// before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
+import { isDeepStrictEqual } from 'node:util';
+
+const INTERRUPT = '__interrupt__';
+const RESUMING = '__pregel_resuming';
+const TASKS = '__pregel_tasks';
+// The tag of nodes that "*" leaves out.
+const HIDDEN = 'langsmith:hidden';
+const UNSEEN = '__unseen__';
+
+// A checkpoint of the library as it is stored: without the version that Breakpoints.form() has added.
+export function plainForm(checkpoint) {
+    if (checkpoint.channel_versions?.[UNSEEN] === undefined) {
+        return checkpoint;
+    }
+    const { [UNSEEN]: _, ...versions } = checkpoint.channel_versions;
+    return { ...checkpoint, channel_versions: versions };
+}
+
+// Whether one of the nodes is among the breakpoints, "*" or names, of its graph.
+function meets(graph, breakpoints, names) {
+    return breakpoints === '*' ? names.some((name) => !graph.nodes[name]?.tags?.includes(HIDDEN))
+        : names.some((name) => breakpoints?.includes(name));
+}
+
+// The subgraph of a namespace; undefined if it is not known which one it is.
+function graphAt(root, ns) {
+    let graph = root;
+    for (const part of ns.split('|')) {
+        const [name] = part.split(':');
+        const [found] = graph?.getSubgraphs && graph.nodes[name] ? graph.getSubgraphs(name) : [];
+        graph = found?.[1];
+    }
+    return graph;
+}
+
+// The number of the newest of some versions, without its random part.
+function latestOf([, versions]) {
+    return Math.max(...Object.values(versions).map((version) => Number.parseInt(version, 10)));
+}
+
+export class Breakpoints {
+    #runId;
+    #known;
+    #read;
+    #load;
+    #graph;
+    #library;
+    // The tuple of the checkpoint from which the run starts, if it is the last one.
+    start;
+    // The nodes before which the root graph stops.
+    before;
+
+    // read(ns, id): a checkpoint {tuple, channels}; load(references): their values.
+    constructor(runId, known, read, load) {
+        this.#runId = runId;
+        this.#known = known;
+        this.#read = read;
+        this.#load = load;
+    }
+
+    // message: `start`.
+    async begin(graph, library, message) {
+        this.#graph = graph;
+        this.#library = library;
+        this.before = message.interrupt_before ?? graph.interruptBefore;
+        if (await this.#isAfter(graph, message.interrupt_after ?? graph.interruptAfter, this.start)) {
+            this.before = message.checkpoint.next;
+        }
+    }
+
+    // Whether a lost attempt has made the checkpoint, so that a breakpoint there is approved by nobody. A run that passes
+    // one at a checkpoint that it makes for that (a fork, a command) has stored the versions as seen.
+    #isOpen(tuple) {
+        if (tuple?.run_id !== this.#runId || this.#known.hasPut(tuple.checkpoint_id)) {
+            return false;
+        }
+        const { versions_seen: { [INTERRUPT]: seen = {} } = {}, channel_versions: versions = {} } = tuple.checkpoint;
+        return Object.entries(versions).some(([name, version]) => seen[name] === undefined || version > seen[name]);
+    }
+
+    // The checkpoint as the library is to read it.
+    form(tuple) {
+        const { checkpoint } = tuple;
+        if (!this.#isOpen(tuple)) {
+            return checkpoint;
+        }
+        const versions = checkpoint.channel_versions;
+        const last = Object.values(versions).reduce((a, b) => (a > b ? a : b));
+        return { ...checkpoint, channel_versions: { ...versions, [UNSEEN]: last } };
+    }
+
+    // The library reads a checkpoint. Throws GraphInterrupt where a subgraph has stopped after a node.
+    async check(tuple, configurable) {
+        if (tuple.ns === '' || configurable[RESUMING] !== true || !this.#graph || !this.#isOpen(tuple)) {
+            return;
+        }
+        const graph = graphAt(this.#graph, tuple.ns);
+        if (graph && await this.#isAfter(graph, graph.interruptAfter, tuple)) {
+            throw new this.#library.GraphInterrupt();
+        }
+    }
+
+    async #isAfter(graph, after, tuple) {
+        return after?.length > 0 && this.#isOpen(tuple) && meets(graph, after, await this.#makers(tuple));
+    }
+
+    // The nodes whose step has made a checkpoint: they have seen other versions than at its parent.
+    async #makers({ ns, parent: id, checkpoint, metadata }) {
+        if (metadata?.source !== 'loop') {
+            return [];
+        }
+        const parent = id ? await this.#read(ns, id) : undefined;
+        const before = parent?.tuple.checkpoint.versions_seen ?? {};
+        const seen = Object.entries(checkpoint.versions_seen)
+            .filter(([name, versions]) => name !== INTERRUPT && Object.keys(versions).length > 0);
+        const changed = seen.filter(([name, versions]) => !isDeepStrictEqual(versions, before[name]));
+        if (parent?.tuple.metadata?.step + 1 !== metadata.step) {
+            // With durability `exit` the steps between the two are not stored.
+            const last = Math.max(...seen.map(latestOf));
+            return changed.filter((entry) => latestOf(entry) === last).map(([name]) => name);
+        }
+        // A task that Send has made sees no version. Older libraries keep such tasks in a list beside another one.
+        const [tasks] = await this.#load([parent.channels[TASKS] ?? null]);
+        return [...changed.map(([name]) => name), ...(tasks ?? []).flat().map((task) => task?.node)];
+    }
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Breakpoints in a repeated attempt of a run, which does not pass those that no client has approved.
+
+The library takes a graph that goes on from a checkpoint for one that a client continues: it notes the versions of all
+channels as seen, and passes the breakpoint before the next nodes. An attempt that follows a lost one goes on in the same
+way from a checkpoint that its run has made. So the library reads that one with the version of a channel which the graph
+does not have: it stays unseen, and the library stops where it would have stopped in the lost attempt.
+
+A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
+before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
+"""
+
+from typing import Any, Awaitable, Callable, Iterable, Mapping
+
+from .known import Known
+from .references import Stored
+
+INTERRUPT, RESUMING, TASKS = "__interrupt__", "__pregel_resuming", "__pregel_tasks"
+# The tag of nodes that "*" leaves out.
+HIDDEN = "langsmith:hidden"
+UNSEEN = "__unseen__"
+
+Read = Callable[[str, str | None], Awaitable[Stored | None]]
+Decode = Callable[[Stored, Any], Awaitable[tuple[dict[str, Any], Any]]]
+
+
+def plain_form(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint of the library as it is stored: without the version that Breakpoints.form() has added."""
+    form = dict(checkpoint)
+    if UNSEEN in (form.get("channel_versions") or {}):
+        form["channel_versions"] = {name: version for name, version in form["channel_versions"].items() if name != UNSEEN}
+    return form
+
+
+def meets(graph: Any, breakpoints: Any, names: Iterable[str]) -> bool:
+    """Whether one of the nodes is among the breakpoints, "*" or names, of its graph."""
+    if breakpoints != "*":
+        return any(name in (breakpoints or ()) for name in names)
+    return any(HIDDEN not in (getattr(graph.nodes.get(name), "tags", None) or ()) for name in names)
+
+
+def graph_at(graph: Any, ns: str) -> Any:
+    """The subgraph of a namespace; None if it is not known which one it is."""
+    for part in ns.split("|"):
+        node = graph.nodes.get(part.split(":")[0]) if hasattr(graph, "nodes") else None
+        graph = next(iter(getattr(node, "subgraphs", None) or ()), None)
+    return graph
+
+
+def latest_of(versions: Mapping[str, Any]) -> str:
+    """The number of the newest of some versions, without its random part."""
+    return max(str(version).split(".", maxsplit=1)[0] for version in versions.values())
+
+
+class Breakpoints:
+    """Of a run: read and decode are those of its records."""
+
+    def __init__(self, run_id: str, known: Known, read: Read, decode: Decode) -> None:
+        self._run_id = run_id
+        self._known = known
+        self._read = read
+        self._decode = decode
+        self._graph: Any = None
+        # The nodes before which the root graph stops.
+        self.before: Any = None
+
+    async def begin(self, graph: Any, message: Mapping[str, Any], start: Stored | None) -> None:
+        """start: the checkpoint from which the run starts."""
+        self._graph = graph
+        self.before = message.get("interrupt_before") or graph.interrupt_before_nodes
+        after = message.get("interrupt_after") or graph.interrupt_after_nodes
+        if start is not None and await self._is_after(graph, after, start, graph.checkpointer.serde):
+            self.before = list(message["checkpoint"]["next"])
+
+    def _is_open(self, stored: Stored) -> bool:
+        """Whether a lost attempt has made the checkpoint, so that a breakpoint there is approved by nobody.
+
+        A run that passes one at a checkpoint that it makes for that (a fork, a command) has stored the versions as seen.
+        """
+        own, checkpoint = stored.tuple, stored.tuple["checkpoint"]
+        if own.get("run_id") != self._run_id or self._known.has_put(own["ns"], own["checkpoint_id"]):
+            return False
+        seen = (checkpoint.get("versions_seen") or {}).get(INTERRUPT) or {}
+        versions = checkpoint.get("channel_versions") or {}
+        return any(name not in seen or version > seen[name] for name, version in versions.items())
+
+    def form(self, stored: Stored) -> dict[str, Any]:
+        """The checkpoint as the library is to read it."""
+        checkpoint = stored.tuple["checkpoint"]
+        if not self._is_open(stored):
+            return checkpoint
+        versions = checkpoint["channel_versions"]
+        return {**checkpoint, "channel_versions": {**versions, UNSEEN: max(versions.values())}}
+
+    async def check(self, stored: Stored, configurable: Mapping[str, Any], serde: Any) -> None:
+        """The library reads a checkpoint. Raises GraphInterrupt where a subgraph has stopped after a node."""
+        ns = stored.tuple["ns"]
+        if not ns or not configurable.get(RESUMING) or self._graph is None or not self._is_open(stored):
+            return
+        graph = graph_at(self._graph, ns)
+        if await self._is_after(graph, getattr(graph, "interrupt_after_nodes", None), stored, serde):
+            from langgraph.errors import GraphInterrupt
+
+            raise GraphInterrupt
+
+    async def _is_after(self, graph: Any, after: Any, stored: Stored, serde: Any) -> bool:
+        return bool(after) and self._is_open(stored) and meets(graph, after, await self._makers(stored, serde))
+
+    async def _makers(self, stored: Stored, serde: Any) -> set[str]:
+        """The nodes whose step has made a checkpoint: they have seen other versions than at its parent."""
+        ns, own = stored.tuple["ns"], stored.tuple
+        if own["metadata"].get("source") != "loop":
+            return set()
+        parent = await self._read(ns, own["parent"]) if own["parent"] else None
+        before = parent.tuple["checkpoint"]["versions_seen"] if parent is not None else {}
+        seen = {name: versions for name, versions in own["checkpoint"]["versions_seen"].items() if versions and name != INTERRUPT}
+        changed = {name for name, versions in seen.items() if versions != before.get(name)}
+        if parent is None or parent.tuple["metadata"].get("step", 0) + 1 != own["metadata"].get("step"):
+            # With durability `exit` the steps between the two are not stored.
+            last = max(map(latest_of, seen.values()), default=None)
+            return {name for name in changed if latest_of(seen[name]) == last}
+        # A task that Send has made sees no version.
+        values, _ = await self._decode(parent, serde)
+        return changed | {getattr(task, "node", "") for task in values.get(TASKS) or ()}

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+# Breakpoints in an attempt that follows a lost one: it stops at those that the run has reached, which no client has
+# approved, and passes those that a client has.
+use strict;
+use warnings;
+use AgentTest::Applications qw(folder_of node_application python runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
+use FindBin;
+use lib $FindBin::Bin;
+use ApplicationTest;
+use RunnerTest qw(start_line new_uuid);
+use Test::More;
+
+plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
+
+# A runner whose process is lost, for each run after one of its lines: nothing of what follows arrives.
+package LostRunner {
+    use parent -norequire, 'ApplicationTest';
+
+    sub take_line {
+        my ($self, $line) = @_;
+        my $run_id = $line->{run_id} // '';
+        return if $self->{is_lost}{$run_id};
+        $self->SUPER::take_line($line);
+        $self->{is_lost}{$run_id} = 1 if $self->{last}{$run_id} && $self->{last}{$run_id}->($line);
+        return;
+    }
+}
+
+my $UPDATE = join '-', map { '0' x $_ } 8, 4, 4, 4, 12;
+
+my %file_of = (python => [ 'reached.py', <<'PYTHON' ], javascript => [ 'reached.mjs', <<'JAVASCRIPT' ]);
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send, interrupt
+
+class State(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+
+async def ask(state: State):
+    return {"log": [interrupt("ask")]}
+
+def writes(name):
+    async def node(state: State):
+        return {"log": [name]}
+    return node
+
+def chain(first="plan", node=None):
+    builder = StateGraph(State)
+    builder.add_node(first, node or writes(first))
+    builder.add_node("danger", writes("danger"))
+    builder.add_node("last", writes("last"))
+    builder.add_edge(first, "danger")
+    builder.add_edge("danger", "last")
+    return builder
+
+def begun(first="plan", node=None):
+    return chain(first, node).add_edge(START, first)
+
+def around(inner):
+    builder = StateGraph(State)
+    builder.add_node("ready", writes("ready"))
+    builder.add_node("inner", inner)
+    builder.add_edge(START, "ready")
+    builder.add_edge("ready", "inner")
+    return builder.compile()
+
+plain = begun().compile()
+before = begun().compile(interrupt_before=["danger"])
+after = begun().compile(interrupt_after=["plan"])
+sent = chain().add_conditional_edges(START, lambda state: [Send("plan", state)], ["plan"]).compile()
+inner_before = around(before)
+inner_after = around(after)
+asks = begun("ask", ask).compile()
+PYTHON
+import { Annotation, interrupt, Send, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({ log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }) });
+const ask = async () => ({ log: [interrupt('ask')] });
+const writes = (name) => async () => ({ log: [name] });
+
+const chain = (first = 'plan', node = writes(first)) => new StateGraph(State)
+    .addNode(first, node).addNode('danger', writes('danger')).addNode('last', writes('last'))
+    .addEdge(first, 'danger').addEdge('danger', 'last');
+const begun = (first, node) => chain(first, node).addEdge(START, first ?? 'plan');
+const around = (inner) => new StateGraph(State)
+    .addNode('ready', writes('ready')).addNode('inner', inner).addEdge(START, 'ready').addEdge('ready', 'inner').compile();
+
+export const plain = begun().compile();
+export const before = begun().compile({ interruptBefore: ['danger'] });
+export const after = begun().compile({ interruptAfter: ['plan'] });
+export const sent = chain().addConditionalEdges(START, (state) => [new Send('plan', state)], ['plan']).compile();
+export const inner_before = around(before);
+export const inner_after = around(after);
+export const asks = begun('ask', ask).compile();
+JAVASCRIPT
+
+my @GRAPHS = qw(plain before after sent inner_before inner_after asks);
+
+sub runner_in {
+    my ($language, %options) = @_;
+    my ($name, $version) = split / /, $language;
+    my ($interpreter, $program) = runner_of($name);
+    my ($file, $text) = @{ $file_of{$name} };
+    my %graphs = map { $_ => "./$file:$_" } @GRAPHS;
+    my $folder = folder_of($name, { graphs => \%graphs }, $file => $text);
+    if ($language eq 'javascript 1.0') {
+        unlink "$folder/node_modules" or die "unlink: $!\n";
+        symlink node_application('node-1.0') . '/node_modules', "$folder/node_modules" or die "symlink: $!\n";
+    }
+    return LostRunner->new(command => [ $language eq 'python 1.0' ? python($version) : $interpreter, $program ],
+        graphs => \%graphs, directory => $folder, %options);
+}
+
+# A condition for the checkpoint of the root graph that a node follows.
+sub at {
+    my ($next) = @_;
+    return sub {
+        my ($line) = @_;
+        return $line->{type} eq 'checkpoint' && ($line->{ns} // '') eq '' && "@{ $line->{next} }" eq $next;
+    };
+}
+
+# The state of the last checkpoint of the thread.
+sub head {
+    my ($runner, $thread) = @_;
+    my $stored = $runner->records->thread($thread);
+    return $stored->{checkpoints}{ $stored->{head} };
+}
+
+# The nodes that the state has executed, and those that follow.
+sub state_of {
+    my ($runner, $thread) = @_;
+    my $head = head($runner, $thread);
+    return join(' ', @{ $head->{values}{log} }) . ' | ' . join ' ', @{ $head->{next} };
+}
+
+# A condition for the put of a step of the subgraph, once the checkpoint of its node is shown.
+sub below {
+    my ($step) = @_;
+    my ($is_put, $is_shown);
+    return sub {
+        my ($line) = @_;
+        $is_put ||= $line->{type} eq 'put' && $line->{ns} =~ /\Ainner:[^|]+\z/ && $line->{metadata}{step} == $step;
+        $is_shown ||= at('inner')->($line);
+        return $is_put && $is_shown;
+    };
+}
+
+# The first attempt of a run, which is lost after a line; returns its message.
+sub lose {
+    my ($runner, $last, %run) = @_;
+    my $start = start_line(%run, $runner->next_run($run{thread_id}));
+    $runner->{last}{ $start->{run_id} } = $last;
+    $runner->send($start);
+    $runner->wait_for_io while !$runner->{is_lost}{ $start->{run_id} };
+    return $start;
+}
+
+# The second attempt: its last line.
+sub repeat {
+    my ($runner, $start) = @_;
+    my %next = $runner->next_run($start->{thread_id});
+    # As the server does for a run that has put a checkpoint.
+    my %rest = ($next{checkpoint}{run_id} // '') eq $start->{run_id} ? (command => undef, input => undef) : ();
+    return ($runner->run(%{$start}, %next, %rest, attempt => 2, epoch => 2,
+        answered => $runner->records->has_answered($start->{thread_id}, $start->{run_id}) ? \1 : \0))[-1];
+}
+
+my @BEFORE = (interrupt_before => ['danger']);
+my @AFTER = (interrupt_after => ['plan']);
+
+# Where the breakpoint is, the graph, the members of the run; after which line it is lost; the states after its second attempt and after the
+# next run.
+my @REACHED = (
+    [ 'before a node', 'plain', [@BEFORE], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'before all nodes', 'plain', [ interrupt_before => '*' ], sub { at('plan') }, ' | plan', 'plan | danger' ],
+    [ 'after a node', 'plain', [@AFTER], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'after all nodes', 'plain', [ interrupt_after => '*' ], sub { at('danger') }, 'plan | danger', 'plan danger | last' ],
+    [ 'after a task of Send', 'sent', [@AFTER], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'before a node, of the graph', 'before', [], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'after a node, of the graph', 'after', [], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'before a node, durability exit', 'plain', [ @BEFORE, durability => 'exit' ], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'after a node, durability exit', 'plain', [ @AFTER, durability => 'exit' ], sub { at('danger') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'before a node of a subgraph', 'inner_before', [], sub { below(1) }, 'ready | inner', 'ready ready plan danger last | ' ],
+    [ 'after a node of a subgraph', 'inner_after', [], sub { below(1) }, 'ready | inner', 'ready ready plan danger last | ' ],
+    [ 'that the run has not reached', 'plain', [@BEFORE], sub { at('plan') }, 'plan | danger', 'plan danger last | ' ],
+    [ 'before a node, and another one later', 'plain', [ interrupt_before => ['plan'], interrupt_after => ['danger'] ], sub { at('plan') },
+        ' | plan', 'plan danger | last' ],
+);
+
+# The same of a run that goes on from a breakpoint where the one before it has stopped: the client has approved it.
+my @APPROVED = (
+    [ 'before it has put a checkpoint', 'plain', [@BEFORE], sub { sub { $_[0]{type} eq 'event' } }, 'plan danger last | ' ],
+    [ 'after a checkpoint', 'plain', [@BEFORE], sub { at('last') }, 'plan danger last | ' ],
+    [ 'of all nodes', 'plain', [ interrupt_before => '*' ], sub { sub { $_[0]{type} eq 'event' } }, 'plan | danger' ],
+    [ 'in a subgraph', 'inner_before', [], sub { sub { $_[0]{type} eq 'put' && $_[0]{metadata}{step} == 2 } }, 'ready ready plan danger last | ' ],
+    [ 'with an update', 'plain', [ @BEFORE, command => { update => { log => ['update'] } } ],
+        sub { sub { $_[0]{type} eq 'checkpoint' || $_[0]{type} eq 'put_writes' && $_[0]{task_id} eq $UPDATE } }, 'plan update danger last | ' ],
+    [ 'with an answer', 'asks', [ interrupt_before => ['ask'], command => { resume => 'yes' } ],
+        sub { sub { $_[0]{type} eq 'put_writes' && $_[0]{task_id} eq $UPDATE } }, 'yes danger last | ' ],
+);
+
+sub check_reached {
+    my ($runner, $title, $start, $reached, $ended) = @_;
+    my $thread = $start->{thread_id};
+    my $end = repeat($runner, $start);
+    is $end->{status}, 'success', "$title: the repeated attempt ends with success" or diag explain $end->{error};
+    is state_of($runner, $thread), $reached, "$title: the repeated attempt stops at it";
+    ($end) = reverse $runner->run(%{$start}{qw(graph_id durability interrupt_before interrupt_after)}, $runner->next_run($thread));
+    is $end->{status}, 'success', "$title: the next run goes on" or diag explain $end->{error};
+    is state_of($runner, $thread), $ended, "$title: the next run passes it";
+    my @snapshots = map { values %{$_} } values %{ $runner->records->thread($thread)->{snapshots} };
+    is_deeply [ grep { exists $_->{checkpoint}{channel_versions}{__unseen__} } @snapshots ], [],
+        "$title: the checkpoints are stored as the library has made them";
+    return;
+}
+
+sub check_approved {
+    my ($runner, $title, $start, $ended) = @_;
+    my $end = repeat($runner, $start);
+    is $end->{status}, 'success', "$title: the repeated attempt ends with success" or diag explain $end->{error};
+    is state_of($runner, $start->{thread_id}), $ended, "$title: the repeated attempt passes it";
+    return;
+}
+
+for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
+    my $runner = runner_in($language);
+    my @checks;
+    for (@REACHED) {
+        my ($case, $graph, $members, $last, @states) = @{$_};
+        my $start = lose($runner, $last->(), graph_id => $graph, @{$members}, thread_id => new_uuid(), input => { log => [] });
+        push @checks, sub { check_reached($_[0], "$language, a breakpoint $case", $start, @states) };
+    }
+    for (@APPROVED) {
+        my ($case, $graph, $members, $last, $state) = @{$_};
+        my %run = (graph_id => $graph, @{$members}, thread_id => new_uuid());
+        my @first = $graph eq 'asks' ? (interrupt_before => undef) : ();
+        $runner->run(%run, @first, command => undef, input => { log => [] });
+        my $start = lose($runner, $last->(), %run);
+        push @checks, sub { check_approved($_[0], "$language, an approved breakpoint, $case", $start, $state) };
+    }
+    my $records = $runner->records;
+    undef $runner;
+    $runner = runner_in($language, records => $records);
+    $_->($runner) for @checks;
+}
+
+done_testing;
