@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Breakpoints in an attempt that follows a lost one: it stops at those that the run has reached, which no client has
-# approved, and passes those that a client has.
+# approved, and passes those that a client has. A run that is to stop between steps ends at a breakpoint.
 use strict;
 use warnings;
 use AgentTest::Applications qw(folder_of node_application python runner_of);
@@ -33,11 +33,16 @@ my %file_of = (python => [ 'reached.py', <<'PYTHON' ], javascript => [ 'reached.
 import operator
 from typing import Annotated, TypedDict
 
+from langgraph.config import get_store
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
 
 class State(TypedDict, total=False):
     log: Annotated[list, operator.add]
+
+async def wait(state: State):
+    await get_store().aget(("gate",), "open")
+    return {"log": ["plan"]}
 
 async def ask(state: State):
     return {"log": [interrupt("ask")]}
@@ -73,11 +78,16 @@ after = begun().compile(interrupt_after=["plan"])
 sent = chain().add_conditional_edges(START, lambda state: [Send("plan", state)], ["plan"]).compile()
 inner_before = around(before)
 inner_after = around(after)
+gated = begun(node=wait).compile()
 asks = begun("ask", ask).compile()
 PYTHON
 import { Annotation, interrupt, Send, START, StateGraph } from '@langchain/langgraph';
 
 const State = Annotation.Root({ log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }) });
+const wait = async (state, config) => {
+    await config.store.get(['gate'], 'open');
+    return { log: ['plan'] };
+};
 const ask = async () => ({ log: [interrupt('ask')] });
 const writes = (name) => async () => ({ log: [name] });
 
@@ -94,10 +104,11 @@ export const after = begun().compile({ interruptAfter: ['plan'] });
 export const sent = chain().addConditionalEdges(START, (state) => [new Send('plan', state)], ['plan']).compile();
 export const inner_before = around(before);
 export const inner_after = around(after);
+export const gated = begun('plan', wait).compile();
 export const asks = begun('ask', ask).compile();
 JAVASCRIPT
 
-my @GRAPHS = qw(plain before after sent inner_before inner_after asks);
+my @GRAPHS = qw(plain before after sent inner_before inner_after gated asks);
 
 sub runner_in {
     my ($language, %options) = @_;
@@ -226,6 +237,24 @@ sub check_approved {
     return;
 }
 
+# A run that is to stop while the node before the breakpoint executes.
+sub check_stopped {
+    my ($language, @breakpoint) = @_;
+    my $title = "$language, $breakpoint[0]";
+    my ($runner, $start);
+    $runner = runner_in($language, store => sub {
+        my ($request) = @_;
+        $runner->send({ type => 'stop', %{$start}{qw(run_id epoch)}, reason => 'drain', deadline_ms => 60_000 });
+        return $runner->reply_to($request, $request->{id}, { ok => \1, result => { results => [undef] }, cursor => undef });
+    });
+    $start = start_line(graph_id => 'gated', input => { log => [] }, @breakpoint);
+    $runner->send($start);
+    my ($end) = reverse $runner->lines_of_run($start->{run_id});
+    is $end->{status}, 'success', "$title: a run that is to stop ends at the breakpoint" or diag explain $end;
+    is state_of($runner, $start->{thread_id}), 'plan | danger', "$title: a run that is to stop does not pass the breakpoint";
+    return;
+}
+
 for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     my $runner = runner_in($language);
     my @checks;
@@ -246,6 +275,9 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     undef $runner;
     $runner = runner_in($language, records => $records);
     $_->($runner) for @checks;
+    undef $runner;
+    check_stopped($language, @BEFORE);
+    check_stopped($language, @AFTER);
 }
 
 done_testing;

@@ -97,6 +97,12 @@ export class Breakpoints {
         return { ...checkpoint, channel_versions: { ...versions, [UNSEEN]: last } };
     }
 
+    // Whether the library stops before the nodes that follow a root checkpoint, which it shows.
+    stopsAt({ config, metadata, next }) {
+        const isApproved = this.#known.wasRead(config?.configurable?.checkpoint_id, metadata?.step) && !this.#isOpen(this.start);
+        return !isApproved && meets(this.#graph, this.before, next);
+    }
+
     // The library reads a checkpoint. Throws GraphInterrupt where a subgraph has stopped after a node.
     async check(tuple, configurable) {
         if (tuple.ns === '' || configurable[RESUMING] !== true || !this.#graph || !this.#isOpen(tuple)) {

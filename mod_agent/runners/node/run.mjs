@@ -81,10 +81,10 @@ export class Run extends Job {
         }
     }
 
-    // A library without RunControl is stopped after a checkpoint.
+    // A library without RunControl is stopped after a checkpoint. A breakpoint is the end of the run, at which it stops itself.
     #stopBetweenSteps([namespace, mode, payload]) {
         if (this.#isStopped && !this.#control && namespace.length === 0 && mode === 'checkpoints'
-            && payload?.next?.length > 0) {
+            && payload?.next?.length > 0 && !this.records.breakpoints.stopsAt(payload)) {
             this.abort.abort(new RunnerError('GraphDrained', 'the server is being drained'));
         }
     }

@@ -61,12 +61,13 @@ class Breakpoints:
         self._read = read
         self._decode = decode
         self._graph: Any = None
+        self._start: Stored | None = None
         # The nodes before which the root graph stops.
         self.before: Any = None
 
     async def begin(self, graph: Any, message: Mapping[str, Any], start: Stored | None) -> None:
         """start: the checkpoint from which the run starts."""
-        self._graph = graph
+        self._graph, self._start = graph, start
         self.before = message.get("interrupt_before") or graph.interrupt_before_nodes
         after = message.get("interrupt_after") or graph.interrupt_after_nodes
         if start is not None and await self._is_after(graph, after, start, graph.checkpointer.serde):
@@ -91,6 +92,11 @@ class Breakpoints:
             return checkpoint
         versions = checkpoint["channel_versions"]
         return {**checkpoint, "channel_versions": {**versions, UNSEEN: max(versions.values())}}
+
+    def stops_at(self, checkpoint_id: str, names: Iterable[str]) -> bool:
+        """Whether the library stops before the nodes that follow a root checkpoint, which it shows."""
+        is_approved = self._known.was_read("", checkpoint_id) and not (self._start is not None and self._is_open(self._start))
+        return not is_approved and meets(self._graph, self.before, names)
 
     async def check(self, stored: Stored, configurable: Mapping[str, Any], serde: Any) -> None:
         """The library reads a checkpoint. Raises GraphInterrupt where a subgraph has stopped after a node."""

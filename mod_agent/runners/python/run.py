@@ -293,7 +293,9 @@ class Run(Job):
                     self.records.begin_step(payload["tasks"], not self._graph.is_factory)
         self._stream.take_checkpoint(ns, payload, is_sent and not ns)
         if self._is_stopping and self._control is None and is_sent and not ns and payload["next"]:
-            raise Drained
+            # A breakpoint is the end of the run, at which the library stops.
+            if not self.records.breakpoints.stops_at(checkpoint_id, payload["next"]):
+                raise Drained
 
     def _show_update(self) -> None:
         if self._update is not None and self.records.has_command:
