@@ -120,10 +120,10 @@ sub take_checkpoint {
     return;
 }
 
-# Whether a task of a run has stored answers (PROTOCOL.md, `answered`).
+# Whether a task of a run has stored answers or a question (PROTOCOL.md, `answered`).
 sub has_answered {
     my ($self, $thread_id, $run_id) = @_;
-    return scalar grep { $_->{run_id} eq $run_id && $_->{channel} eq '__resume__' && $_->{task_id} =~ /[^0-]/ }
+    return scalar grep { $_->{run_id} eq $run_id && $_->{channel} =~ /\A__(?:resume|interrupt)__\z/ && $_->{task_id} =~ /[^0-]/ }
         map { values %{$_} } map { values %{$_} } values %{ $self->thread($thread_id)->{writes} };
 }
 

@@ -242,6 +242,14 @@ for my $language ('python', 'python 1.0', 'javascript') {
     is_deeply $update->{other}, { n => 2 }, "$language: a command with another update shows the earlier one too" or diag explain $update;
     is_deeply pending(@lines), [],
         "$language: where no node has ended the state is that of the checkpoint";
+    my $exited = new_uuid();
+    $runner->run(graph_id => 'both', input => { log => [ { by => 'input' } ] }, $runner->next_run($exited));
+    $runner->run(graph_id => 'both', durability => 'exit', command => { update => { log => [ { by => 'client' } ] }, goto => 'ask' },
+        $runner->next_run($exited));
+    @lines = $runner->run(graph_id => 'both', command => { goto => 'tell' }, $runner->next_run($exited));
+    my $read = [ map { $_->{by} } @{ $runner->records->thread($exited)->{checkpoints}{ $runner->records->thread($exited)->{head} }{values}{log} } ];
+    is_deeply $read, $language eq 'javascript' ? [qw(input client)] : ['input'],
+        "$language: after an update with durability exit, the next checkpoint has it once" or diag explain \@lines;
     my $cut = new_uuid();
     @lines = $runner->run(graph_id => 'aborted', input => { log => [] }, $runner->next_run($cut));
     my %asked = ids_of(@lines);

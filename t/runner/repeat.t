@@ -29,6 +29,7 @@ package LostRunner {
 my $UPDATE = join '-', map { '0' x $_ } 8, 4, 4, 4, 12;
 
 my %file_of = (python => [ 'repeat.py', <<'PYTHON' ], javascript => [ 'repeat.mjs', <<'JAVASCRIPT' ]);
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -52,6 +53,14 @@ async def once(state: State):
 async def later(state: State):
     return {"log": [interrupt("later")]}
 
+async def thrice(state: State):
+    return {"log": [f"{interrupt('first')} {interrupt('second')} {interrupt('third')}"]}
+
+async def patient(state: State):
+    for _ in range(100):
+        await asyncio.sleep(0)
+    return {"log": [interrupt("patient")]}
+
 def make(*nodes, **more):
     builder = StateGraph(State)
     for name, node in more.items():
@@ -66,6 +75,9 @@ fan = make("add", "twice", "once", add=add, twice=twice, once=once).compile()
 inner = make("add", "inner", add=add, inner=make("twice", twice=twice).compile()).compile()
 chain = make("once", once=once, later=later).add_edge("once", "later").compile()
 outer = make("add", "inner", add=add, inner=chain).compile()
+three = make("add", "thrice", add=add, thrice=thrice).compile()
+pair = make("add", "inner", add=add, inner=make("twice", "patient", twice=twice, patient=patient).compile()).compile()
+story = make("inner", inner=make("twice", twice=twice, later=later).add_edge("twice", "later").compile()).compile()
 PYTHON
 import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
 
@@ -76,6 +88,14 @@ const add = async () => ({ log: ['add'] });
 const twice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')}`] });
 const once = async () => ({ log: [interrupt('once')] });
 const later = async () => ({ log: [interrupt('later')] });
+const thrice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')} ${interrupt('third')}`] });
+
+async function patient() {
+    for (let turn = 0; turn < 100; turn += 1) {
+        await new Promise((resolve) => { setImmediate(resolve); });
+    }
+    return { log: [interrupt('patient')] };
+}
 
 function make(first, nodes) {
     const builder = new StateGraph(State);
@@ -90,6 +110,9 @@ export const fan = make(['add', 'twice', 'once'], { add, twice, once }).compile(
 export const inner = make(['add', 'inner'], { add, inner: make(['twice'], { twice }).compile() }).compile();
 const chain = make(['once'], { once, later }).addEdge('once', 'later').compile();
 export const outer = make(['add', 'inner'], { add, inner: chain }).compile();
+export const three = make(['add', 'thrice'], { add, thrice }).compile();
+export const pair = make(['add', 'inner'], { add, inner: make(['twice', 'patient'], { twice, patient }).compile() }).compile();
+export const story = make(['inner'], { inner: make(['twice'], { twice, later }).addEdge('twice', 'later').compile() }).compile();
 JAVASCRIPT
 
 sub runner_in {
@@ -97,7 +120,7 @@ sub runner_in {
     my ($name, $version) = split / /, $language;
     my ($interpreter, $program) = runner_of($name);
     my ($file, $text) = @{ $file_of{$name} };
-    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer);
+    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer three pair story);
     return LostRunner->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
         directory => folder_of($name, { graphs => \%graphs }, $file => $text), records => $records);
 }
@@ -111,26 +134,64 @@ sub questions {
 # The values that the lines show for the update of a command.
 sub update_of { return (map { $_->{task}{values} } grep { $_->{task}{id} eq $UPDATE } lines_of('task', @_))[-1] }
 
+# The channels that a node has written, if a line stores that.
+sub writes_of_node {
+    my ($line) = @_;
+    my @writes = $line->{type} eq 'put_writes' && $line->{task_path} ne '' ? @{ $line->{writes} } : ();
+    return { map { $_->[1] => 1 } @writes };
+}
+
 # Whether a line stores the answers of a node.
-sub is_answer { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_path} ne '' && grep { $_->[1] eq '__resume__' } @{ $line->{writes} } }
+sub is_answer { my ($line) = @_; return writes_of_node($line)->{__resume__} }
 
 # Whether a line stores what a node of the root graph has written or asked.
 sub is_end { my ($line) = @_; return $line->{type} eq 'put_writes' && ($line->{ns} // '') eq '' && $line->{task_path} ne '' }
 
-# The command is given to a thread that waits, its process is lost after a line, and another one repeats the run.
-# Returns the runner, the thread and the lines of the second attempt. lost: receives those of the first one.
-sub repeat {
-    my ($language, $graph, $last, $command, $lost, $durability) = @_;
+# Whether a line stores the next question of a node which has been answered.
+sub is_next_question { my ($line) = @_; return is_answer($line) && writes_of_node($line)->{__interrupt__} }
+
+# A function of a line: whether a subgraph has stored a question and, in either order, the checkpoint to which it belongs.
+sub question {
+    my ($asks, %put) = ('');
+    return sub {
+        my ($line) = @_;
+        $put{ $line->{checkpoint_id} } = 1 if $line->{type} eq 'put';
+        $asks = $line->{checkpoint_id} if $line->{ns} && writes_of_node($line)->{__interrupt__};
+        return $put{$asks};
+    };
+}
+
+# Whether a line stores the command.
+sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} eq $UPDATE }
+
+# A command may be a function of the ids of the questions.
+sub command_of {
+    my ($command, @lines) = @_;
+    return ref $command eq 'CODE' ? $command->(questions(@lines)) : $command;
+}
+
+# Begins a thread whose graph asks, and gives it commands. Returns its runner, its id and the lines of the last run.
+sub begin {
+    my ($language, $graph, @commands) = @_;
     my $runner = runner_in($language);
     my $thread = new_uuid();
-    my %run = (graph_id => $graph, durability => $durability // 'async');
-    my $ids = questions($runner->run(%run, $runner->next_run($thread), input => { log => ['input'], n => 1 }));
-    $command = $command->($ids) if ref $command eq 'CODE';
+    my @lines = $runner->run(graph_id => $graph, $runner->next_run($thread), input => { log => ['input'], n => 1 });
+    @lines = $runner->run(graph_id => $graph, $runner->next_run($thread), command => command_of($_, @lines)) for @commands;
+    return ($runner, $thread, @lines);
+}
+
+# The command, which undef is none, is given to a thread that waits, its process is lost after a line, and another one
+# repeats the run. Returns the runner, the thread and the lines of the second attempt. more: durability; earlier: commands of
+# the runs before it; lost: receives the lines of the first attempt.
+sub repeat {
+    my ($language, $graph, $last, $command, %more) = @_;
+    my %run = (graph_id => $graph, durability => $more{durability} // 'async');
+    my ($runner, $thread, @asked) = begin($language, $graph, @{ $more{earlier} // [] });
     $runner->{last} = $last;
-    my $start = start_line(%run, $runner->next_run($thread), command => $command);
+    my $start = start_line(%run, $runner->next_run($thread), command => command_of($command, @asked));
     $runner->send($start);
     my @before = $runner->lines_until($last);
-    @{ $lost // [] } = @before;
+    @{ $more{lost} // [] } = @before;
     my $records = $runner->records;
     undef $runner;
     $runner = runner_in($language, $records);
@@ -164,7 +225,7 @@ for my $language ('python', 'python 1.0', 'javascript') {
             [ 'a value, an update' => { resume => 'yes', update => { log => ['U'], n => 7 } } ])
         {
             my ($title, $command) = ("$language, $graph, $case->[0]", $case->[1]);
-            my ($runner, $thread, @lines) = repeat($language, $graph, \&is_answer, $command, \my @lost);
+            my ($runner, $thread, @lines) = repeat($language, $graph, \&is_answer, $command, lost => \my @lost);
             ok questions(@lines)->{second}, "$title: the second question is still open" or diag explain [ map { $_->{' text'} } @lines ];
             my @updated = $title =~ /update/ ? 'U' : ();
             my %answer = map { $_ => 'no' } questions(@lines)->{second};
@@ -176,26 +237,68 @@ for my $language ('python', 'python 1.0', 'javascript') {
         }
     }
 
-    my ($runner, $thread, @lines) = repeat($language, 'outer', \&is_answer, { resume => 'yes' });
-    ok questions(@lines)->{later}, "$language: the question of the next node of a subgraph is still open";
-    is_deeply answer($runner, $thread, 'outer', 'no'), [ sort qw(add no yes) ], "$language: the next run answers it"
-        or diag explain head($runner, $thread)->{values};
+    my ($runner, $thread, @lines);
+    for my $case ([ async => \&is_answer ], [ exit => question() ]) {
+        my ($durability, $last) = @{$case};
+        my $title = "$language, durability $durability";
+        ($runner, $thread, @lines) = repeat($language, 'outer', $last, { resume => 'yes' }, durability => $durability);
+        ok questions(@lines)->{later}, "$title: the question of the next node of a subgraph is still open";
+        is_deeply answer($runner, $thread, 'outer', 'no'), [ sort qw(add no yes) ], "$title: the next run answers it"
+            or diag explain head($runner, $thread)->{values};
+    }
 
-    my @once = ($language, 'inner', \&is_answer, { resume => 'yes' }, undef, 'exit');
-    ($runner, $thread, @lines) = repeat(@once);
-    ok questions(@lines)->{second}, "$language, durability exit: the second question of a subgraph is still open";
-    is_deeply answer($runner, $thread, 'inner', 'no'), [ 'add', 'yes no' ], "$language, durability exit: the next run answers it";
+    for my $update (undef, { log => ['U'], n => 7 }) {
+        my $title = "$language, durability exit" . ($update ? ', an update' : '');
+        ($runner, $thread, @lines) = repeat($language, 'inner', \&is_answer, { resume => 'yes', update => $update }, durability => 'exit');
+        ok questions(@lines)->{second}, "$title: the second question of a subgraph is still open";
+        my %answer = map { $_ => 'no' } questions(@lines)->{second};
+        is_deeply answer($runner, $thread, 'inner', \%answer), [ sort 'add', 'yes no', $update ? 'U' : () ], "$title: the next run answers it";
+    }
+
+    for my $durability (qw(async exit)) {
+        my $title = "$language, durability $durability: an answer that an earlier run has left";
+        my %lost = (durability => $durability, earlier => [ { resume => 'yes' } ]);
+        ($runner, $thread, @lines) = repeat($language, 'three', \&is_next_question, undef, %lost);
+        ok questions(@lines)->{third}, "$title is not given to a question of a repeated attempt";
+        is_deeply answer($runner, $thread, 'three', 'no'), [ 'add', 'yes yes no' ], "$title is that of the question before it";
+        ($runner, $thread, @lines) = repeat($language, 'story', question(), undef, %lost);
+        ok questions(@lines)->{later}, "$title is not given to the next node of a subgraph in a repeated attempt";
+        is_deeply answer($runner, $thread, 'story', 'no'), [ 'no', 'yes yes' ], "$title: the next run answers that";
+        next if $language =~ /python/;
+        # The library for Python gives it to that question in the first attempt.
+        ($runner, $thread, @lines) = repeat($language, 'story', question(), sub { return { resume => { $_[0]{second} => 'too' } } }, %lost);
+        ok questions(@lines)->{later}, "$title, and one by id: the question of the next node is still open";
+    }
 
     my $both = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{once} => 'done' } } };
-    ($runner, $thread, @lines) = repeat($language, 'fan', sub { is_answer(@_) && grep { $_->[1] eq '__interrupt__' } @{ $_[0]{writes} } }, $both);
+    ($runner, $thread, @lines) = repeat($language, 'fan', \&is_next_question, $both);
     ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";
     is_deeply answer($runner, $thread, 'fan', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the other one is not lost";
 
-    ($runner, $thread, @lines) = repeat($language, 'one', \&is_end, { update => { log => ['U'], n => 7 }, goto => 'add' }, \my @lost);
+    my $two = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{patient} => 'done' } } };
+    ($runner, $thread, @lines) = repeat($language, 'pair', \&is_next_question, $two);
+    is_deeply [ sort keys %{ questions(@lines) } ], ['second'], "$language: of two answers by id for a subgraph one is used once";
+    is_deeply answer($runner, $thread, 'pair', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the next run answers the question that is left";
+
+    for my $command ({ goto => 'add' }, { goto => 'add', update => { log => ['U'], n => 7 } }) {
+        my $title = "$language: a repeated goto" . ($command->{update} ? ' with an update' : '');
+        my @once = begin($language, 'one', $command);
+        ($runner, $thread, @lines) = repeat($language, 'one', \&is_command, $command);
+        is_deeply head($runner, $thread)->{values}, head(@once)->{values}, "$title leaves the state that one without a loss leaves";
+    }
+
+    ($runner, $thread, @lines) = repeat($language, 'one', \&is_end, { update => { log => ['U'], n => 7 }, goto => 'add' }, lost => \my @lost);
     is_deeply update_of(@lost), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto before a node has ended";
     is_deeply update_of(@lost, @lines), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows the update with goto when the run has ended";
     @lines = $runner->run(graph_id => 'one', $runner->next_run($thread), input => undef);
     is $lines[-1]{status}, 'success', "$language: a thread whose update was repeated can be used" or diag explain $lines[-1]{error};
+
+    # The library for JavaScript drops the update of a command when another one follows.
+    next if $language eq 'javascript';
+    ($runner, $thread) = begin($language, 'three', { resume => 'yes', update => { log => ['U'], n => 7 } });
+    @lines = $runner->run(graph_id => 'three', durability => 'exit', $runner->next_run($thread), command => { resume => 'too' });
+    is $lines[-1]{status}, 'success', "$language: an answer with durability exit follows one with an update" or diag explain $lines[-1]{error};
+    is_deeply answer($runner, $thread, 'three', 'no'), [ sort 'add', 'yes too no', 'U' ], "$language: the update is applied once";
 }
 
 done_testing;

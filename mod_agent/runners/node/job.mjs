@@ -189,7 +189,7 @@ export class Job {
     learn() {
         const { loaded } = this.records;
         if (loaded && this.checkpoints.lastId('') === undefined) {
-            this.checkpoints.remember(loaded.id, loaded.values, true);
+            this.checkpoints.remember(loaded.id, loaded.shown, true);
         }
     }
 

@@ -51,7 +51,8 @@ export class Records {
     #repeat;
     // The checkpoint from which the run starts, if it is the last one.
     #first;
-    // The root checkpoint from which the run started, once it was read: {id, values, isComplete: without pending writes of a command}.
+    // The root checkpoint from which the run started, once it was read: {id, values, shown: the values that it was sent with,
+    // isComplete: without pending writes of a command}.
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
     afterPut = () => {};
@@ -342,7 +343,9 @@ export class Records {
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
             const updates = writes.filter(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
             updates.forEach(([, , channel]) => this.updated.add(channel));
-            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete: updates.length === 0 };
+            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, shown: { ...values }, isComplete: updates.length === 0 };
+            // With durability `exit` the run that put it has sent it as it is read: with these writes.
+            updates.filter((write) => write[5] === tuple.run_id).forEach(([, , channel]) => delete this.loaded.shown[channel]);
         }
         const checkpoint = { ...this.breakpoints.form(tuple), channel_values: values };
         if (checkpoint.v < PENDING_SENDS_UNTIL && tuple.parent) {

@@ -20,7 +20,7 @@ from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
 from .recent import keep_newest
 from .references import Reference, Stored, decode, digests_of, join
-from .repeat import Repeat
+from .repeat import Repeat, ids_of
 from .text import cut_text
 from .unchanged import Change, Snapshot
 
@@ -211,8 +211,8 @@ class Records:
         self.has_command = stored.has_command
         asked = list(self._repeat.asked_before(stored.writes)) if isinstance(command.get("resume"), dict) else []
         encoded = await self._blobs.load(digest for write in asked for digest in digests_of(write[3]))
-        waiting = {getattr(interrupt, "id", None) for write in asked for interrupt in decode(write[3], encoded, serde) or ()}
-        return self._repeat.rest(command, stored.has_command, waiting)
+        ids = {write[0]: ids_of(decode(write[3], encoded, serde)) for write in asked}
+        return self._repeat.rest(command, stored.has_command, ids)
 
     async def hold(self, checkpoint_id: str) -> bool:
         """Reads the last root checkpoint, which is then decoded once, until release(): equal values are the same objects.
@@ -254,7 +254,7 @@ class Records:
             stored.add(result)
         self._blobs.note(digest for reference in stored.references() for digest in digests_of(reference))
         stored.has_command = self._repeat.is_stored(stored.writes)
-        stored.writes = self._repeat.cut(ns, stored.writes)
+        stored.writes = self._repeat.cut(stored.writes)
         return stored
 
     async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
@@ -273,6 +273,7 @@ class Records:
                 channels[name] = Reference(digests_of(reference), is_list, Snapshot(value) if is_list else None)
         writes = [(task_id, channel, decode(reference, encoded, serde))
                   for task_id, _, channel, reference, *_ in stored.writes]
+        self._repeat.note(stored.tuple["ns"], stored.writes, [value for _, _, value in writes])
         self._remember(stored, values, channels)
         if stored is self._held:
             self._decoded[None] = values, writes

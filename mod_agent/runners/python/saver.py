@@ -9,6 +9,7 @@ Blocking methods wait for the loop; on the loop itself they are refused.
 from __future__ import annotations
 
 import inspect
+import itertools
 import random
 from typing import Any, AsyncIterator, Callable, Iterator, Mapping, NoReturn, Sequence
 
@@ -128,8 +129,11 @@ class Saver(BaseCheckpointSaver[str]):
     async def aput_writes(self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str,
                           task_path: str = "") -> None:
         configurable = config["configurable"]
-        numbered = [(WRITES_IDX_MAP.get(channel, index), channel, value)
-                    for index, (channel, value) in enumerate(writes)]
+        # Numbers are those among the writes of channels. Older versions save what they have read once more, and beside it there
+        # may be more or less questions and answers: a write with another number would be applied twice.
+        numbers = itertools.count()
+        numbered = [(WRITES_IDX_MAP[channel] if channel in WRITES_IDX_MAP else next(numbers), channel, value)
+                    for channel, value in writes]
         await self._find(config).put_writes(configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"],
                                             task_id, task_path, numbered, self.serde)
 

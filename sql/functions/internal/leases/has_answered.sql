@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a task of a run has stored the answers to its questions, which the command of the run has given.
+-- Whether an answer may have been used in a run, that of its command or one that an earlier run has left: a task of the
+-- run has stored its answers, or a question. With durability `exit` only the question is stored if a node that has
+-- used the answer precedes the one that asks. The library for JavaScript keeps answers for ids as writes of tasks, too.
 -- Returns: true or false.
 -- Locks:   none.
 create or replace function agent.has_answered(
@@ -12,18 +14,18 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    -- The writes of the command itself are those of the task with the id 0.
+    -- Other writes of the command itself are those of the task with the id 0.
     return exists (
         select from agent.checkpoint_writes w
          where w.run_id = p_run_id
            and uuid_hash_extended(w.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
            and w.deployment_id = p_deployment_id
            and w.thread_id = p_thread_id
-           and w.channel = '__resume__'
+           and w.channel in ('__resume__', '__interrupt__')
            and w.idx < 0
            and w.task_id ~ '[^0-]');
 end
 $function$;
 
 comment on function agent.has_answered(uuid, uuid, uuid) is
-    'Whether a task of a run has stored answers to its questions.';
+    'Whether a task of a run has stored answers to its questions, or a question.';
