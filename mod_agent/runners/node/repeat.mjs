@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command in a repeated attempt of its run: what the lost attempt has stored is not given once more.
 // The library keeps `update`, `goto` and one value of `resume` as writes of a task of its own, and reads
-// them back. It would give a stored value to the next question too, which nobody has seen.
+// them back. It would give a stored value to the next question too, which nobody has seen, even one that an
+// earlier run has left there.
 import { UPDATE_ID } from './checkpoints.mjs';
 import { isObject } from './jsontext.mjs';
 
@@ -63,6 +64,6 @@ export class Repeat {
                 Object.keys(this.#answers).forEach((id) => delete this.#answers[id]);
             }
         }
-        return this.#isAnswered ? writes.filter((write) => !(write[0] === UPDATE_ID && write[2] === RESUME && this.#isOwn(write))) : writes;
+        return this.#isAnswered ? writes.filter(([taskId, , channel]) => taskId !== UPDATE_ID || channel !== RESUME) : writes;
     }
 }
