@@ -229,9 +229,13 @@ for my $language ('python', 'python 1.0', 'javascript') {
             or diag explain head($runner, $thread)->{values};
     }
 
-    ($runner, $thread, @lines) = repeat($language, 'inner', \&is_answer, { resume => 'yes' }, durability => 'exit');
-    ok questions(@lines)->{second}, "$language, durability exit: the second question of a subgraph is still open";
-    is_deeply answer($runner, $thread, 'inner', 'no'), [ 'add', 'yes no' ], "$language, durability exit: the next run answers it";
+    for my $update (undef, { log => ['U'], n => 7 }) {
+        my $title = "$language, durability exit" . ($update ? ', an update' : '');
+        ($runner, $thread, @lines) = repeat($language, 'inner', \&is_answer, { resume => 'yes', update => $update }, durability => 'exit');
+        ok questions(@lines)->{second}, "$title: the second question of a subgraph is still open";
+        my %answer = map { $_ => 'no' } questions(@lines)->{second};
+        is_deeply answer($runner, $thread, 'inner', \%answer), [ sort 'add', 'yes no', $update ? 'U' : () ], "$title: the next run answers it";
+    }
 
     for my $durability (qw(async exit)) {
         my $title = "$language, durability $durability: an answer that an earlier run has left";

@@ -233,6 +233,22 @@ subtest 'an answer that an earlier run has left may have been used too' => sub {
     }
 };
 
+subtest 'a resume is not strict after a task of a subgraph has stored its answers' => sub {
+    my $thread = $play->thread;
+    $play->run($thread, request => { input => 'x' });
+    my ($first) = $play->claim($worker);
+    my ($head, $below) = (AgentSQL::uuid(), AgentSQL::uuid());
+    $play->save($worker, AgentSQL::Play::put($first, id => $head), AgentSQL::Play::checkpoint($first, id => $head, messages => []),
+        AgentSQL::Play::put($first, id => $below, ns => 'inner:task'), AgentSQL::Play::finish($first));
+    $play->run($thread, request => { command => { resume => 1 }, strict_resume => \1 });
+    my ($claim) = $play->claim($worker);
+    $play->save($worker, AgentSQL::Play::put_writes($claim, id => $below, ns => 'inner:task', writes => [ [ -4, '__resume__', undef ] ]));
+    $play->release($worker, 'true', $claim);
+    ($claim) = $play->claim($worker);
+    ok !AgentSQL::decode($claim->{start})->{strict_resume};
+    $play->finish_all($worker);
+};
+
 subtest 'a retry continues from the last checkpoint of the run, without the input, and continues the numbers of events' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread, request => { input => 'x', command => { resume => 1 } });

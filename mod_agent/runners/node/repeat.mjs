@@ -9,6 +9,10 @@ import { isObject } from './jsontext.mjs';
 const INTERRUPT = '__interrupt__';
 const RESUME = '__resume__';
 const ID = /^[0-9a-f]{32}$/;
+// The id of no question.
+const NO_QUESTION = '0'.repeat(32);
+
+const hasValue = (value) => (value ?? null) !== null;
 
 export class Repeat {
     #runId;
@@ -51,7 +55,11 @@ export class Repeat {
             // With durability `exit` a subgraph's answer is stored before the command is.
             rest.resume = resume;
         }
-        return Object.values(rest).some((value) => (value ?? null) !== null) ? rest : undefined;
+        if (!Object.values(rest).some(hasValue)) {
+            return undefined;
+        }
+        // Without an answer the library would leave the step.
+        return hasValue(resume) ? { ...rest, resume: rest.resume ?? { [NO_QUESTION]: null } } : rest;
     }
 
     // The writes to a checkpoint that the library is to read.

@@ -3,9 +3,9 @@
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it, and the checkpoints of subgraphs if no step
 -- follows that one. `answered` says that an answer may have been used, of the command or one that an earlier run has
--- left. Its resume is no longer strict once the run has written: the library checks before it writes, and the answers
--- that the run gave no longer wait. Checks that few runs need are functions of their own, called for these alone: a
--- subquery here would be prepared whenever a message is composed.
+-- left. Its resume is no longer strict then, nor once the run has written: the library checks before it writes, and
+-- the answers that the run gave no longer wait. Checks that few runs need are functions of their own, called for these
+-- alone: a subquery here would be prepared whenever a message is composed.
 -- Returns: one row: the message as one line, without line breaks, and the length of the state. Its checkpoint is
 --          {"deleted": true} when the one that the request names, or one of a subgraph, was deleted since: no runner
 --          may get this message.
@@ -37,6 +37,7 @@ as $function$
                'stream_subgraphs', r.stream_subgraphs,
                'durability', r.durability,
                'strict_resume', r.strict_resume
+                    and not a.answered
                     and not agent.has_written(p_deployment_id, p_thread_id, p_run_id, c.checkpoint_id),
                'answered', a.answered,
                'interrupt_before', r.interrupt_before,
