@@ -146,6 +146,9 @@ sub question {
     };
 }
 
+# Whether a line stores the command.
+sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} eq $UPDATE }
+
 # A command may be a function of the ids of the questions.
 sub command_of {
     my ($command, @lines) = @_;
@@ -256,6 +259,13 @@ for my $language ('python', 'python 1.0', 'javascript') {
     ($runner, $thread, @lines) = repeat($language, 'fan', \&is_next_question, $both);
     ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";
     is_deeply answer($runner, $thread, 'fan', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the other one is not lost";
+
+    for my $command ({ goto => 'add' }, { goto => 'add', update => { log => ['U'], n => 7 } }) {
+        my $title = "$language: a repeated goto" . ($command->{update} ? ' with an update' : '');
+        my @once = begin($language, 'one', $command);
+        ($runner, $thread, @lines) = repeat($language, 'one', \&is_command, $command);
+        is_deeply head($runner, $thread)->{values}, head(@once)->{values}, "$title leaves the state that one without a loss leaves";
+    }
 
     ($runner, $thread, @lines) = repeat($language, 'one', \&is_end, { update => { log => ['U'], n => 7 }, goto => 'add' }, lost => \my @lost);
     is_deeply update_of(@lost), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto before a node has ended";

@@ -66,6 +66,8 @@ export class Records {
     // Whether the library goes on with the writes of the last command in place of those of earlier ones; when it reads the
     // checkpoint it shows all of them.
     hasReplaced = false;
+    // Whether that checkpoint has writes of commands of other runs.
+    #hasOthers = false;
     // Whether a node has ended, which is not to be executed again.
     hasResults = false;
 
@@ -234,7 +236,7 @@ export class Records {
         }
         const isUpdate = ns === '' && taskId === UPDATE_ID && writes.some(([channel]) => !INDEXES.has(channel));
         if (isUpdate) {
-            this.hasReplaced = this.updated.size > 0;
+            this.hasReplaced = this.#hasOthers;
             writes.forEach(([channel]) => this.updated.add(channel));
         }
         await this.#inTurn(async () => {
@@ -343,6 +345,7 @@ export class Records {
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
             const updates = writes.filter(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
             updates.forEach(([, , channel]) => this.updated.add(channel));
+            this.#hasOthers ||= !updates.every((write) => this.#repeat.isOwn(write));
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, shown: { ...values }, isComplete: updates.length === 0 };
             // With durability `exit` the run that put it has sent it as it is read: with these writes.
             updates.filter((write) => write[5] === tuple.run_id).forEach(([, , channel]) => delete this.loaded.shown[channel]);

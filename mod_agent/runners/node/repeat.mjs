@@ -27,24 +27,28 @@ export class Repeat {
     }
 
     // write: one of checkpoint.get.
-    #isOwn([, , , , , runId]) {
+    isOwn([, , , , , runId]) {
         return runId === this.#runId;
     }
 
     // Whether the writes of the command are among those of the checkpoint.
     isStored(writes) {
-        return writes.some((write) => write[0] === UPDATE_ID && this.#isOwn(write));
+        return writes.some((write) => write[0] === UPDATE_ID && this.isOwn(write));
     }
 
     // The questions that the run has not asked itself.
     askedBefore(writes) {
-        return writes.filter((write) => write[2] === INTERRUPT && !this.#isOwn(write));
+        return writes.filter((write) => write[2] === INTERRUPT && !this.isOwn(write));
     }
 
     // The members of the command that are to be given; waiting: the ids of the questions of askedBefore().
     // undefined: nothing. The run goes on from the checkpoint.
     rest(command, isStored, waiting) {
         const { resume, ...others } = command;
+        if (!hasValue(resume)) {
+            // The library replaces the writes of such a command by the same ones, and leaves the step as the command does.
+            return command;
+        }
         const rest = isStored ? {} : { ...others };
         const ids = isObject(resume) ? Object.keys(resume) : [];
         if (ids.length > 0 && ids.every((id) => ID.test(id))) {
@@ -55,17 +59,14 @@ export class Repeat {
             // With durability `exit` a subgraph's answer is stored before the command is.
             rest.resume = resume;
         }
-        if (!Object.values(rest).some(hasValue)) {
-            return undefined;
-        }
         // Without an answer the library would leave the step.
-        return hasValue(resume) ? { ...rest, resume: rest.resume ?? { [NO_QUESTION]: null } } : rest;
+        return Object.values(rest).some(hasValue) ? { ...rest, resume: rest.resume ?? { [NO_QUESTION]: null } } : undefined;
     }
 
     // The writes to a checkpoint that the library is to read.
     cut(ns, writes) {
         if (ns !== '' && Object.keys(this.#answers).length > 0) {
-            const tasks = (channel) => writes.filter((write) => write[2] === channel && this.#isOwn(write)).map(([id]) => id);
+            const tasks = (channel) => writes.filter((write) => write[2] === channel && this.isOwn(write)).map(([id]) => id);
             const asked = new Set(tasks(INTERRUPT));
             // A task has used its value and asked once more. Which one it was is not known: the others are asked again.
             if (tasks(RESUME).some((id) => asked.has(id))) {
