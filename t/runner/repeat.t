@@ -29,6 +29,7 @@ package LostRunner {
 my $UPDATE = join '-', map { '0' x $_ } 8, 4, 4, 4, 12;
 
 my %file_of = (python => [ 'repeat.py', <<'PYTHON' ], javascript => [ 'repeat.mjs', <<'JAVASCRIPT' ]);
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -55,6 +56,11 @@ async def later(state: State):
 async def thrice(state: State):
     return {"log": [f"{interrupt('first')} {interrupt('second')} {interrupt('third')}"]}
 
+async def patient(state: State):
+    for _ in range(100):
+        await asyncio.sleep(0)
+    return {"log": [interrupt("patient")]}
+
 def make(*nodes, **more):
     builder = StateGraph(State)
     for name, node in more.items():
@@ -70,6 +76,7 @@ inner = make("add", "inner", add=add, inner=make("twice", twice=twice).compile()
 chain = make("once", once=once, later=later).add_edge("once", "later").compile()
 outer = make("add", "inner", add=add, inner=chain).compile()
 three = make("add", "thrice", add=add, thrice=thrice).compile()
+pair = make("add", "inner", add=add, inner=make("twice", "patient", twice=twice, patient=patient).compile()).compile()
 story = make("inner", inner=make("twice", twice=twice, later=later).add_edge("twice", "later").compile()).compile()
 PYTHON
 import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
@@ -82,6 +89,13 @@ const twice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')}
 const once = async () => ({ log: [interrupt('once')] });
 const later = async () => ({ log: [interrupt('later')] });
 const thrice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')} ${interrupt('third')}`] });
+
+async function patient() {
+    for (let turn = 0; turn < 100; turn += 1) {
+        await new Promise((resolve) => { setImmediate(resolve); });
+    }
+    return { log: [interrupt('patient')] };
+}
 
 function make(first, nodes) {
     const builder = new StateGraph(State);
@@ -97,6 +111,7 @@ export const inner = make(['add', 'inner'], { add, inner: make(['twice'], { twic
 const chain = make(['once'], { once, later }).addEdge('once', 'later').compile();
 export const outer = make(['add', 'inner'], { add, inner: chain }).compile();
 export const three = make(['add', 'thrice'], { add, thrice }).compile();
+export const pair = make(['add', 'inner'], { add, inner: make(['twice', 'patient'], { twice, patient }).compile() }).compile();
 export const story = make(['inner'], { inner: make(['twice'], { twice, later }).addEdge('twice', 'later').compile() }).compile();
 JAVASCRIPT
 
@@ -105,7 +120,7 @@ sub runner_in {
     my ($name, $version) = split / /, $language;
     my ($interpreter, $program) = runner_of($name);
     my ($file, $text) = @{ $file_of{$name} };
-    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer three story);
+    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer three pair story);
     return LostRunner->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
         directory => folder_of($name, { graphs => \%graphs }, $file => $text), records => $records);
 }
@@ -259,6 +274,11 @@ for my $language ('python', 'python 1.0', 'javascript') {
     ($runner, $thread, @lines) = repeat($language, 'fan', \&is_next_question, $both);
     ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";
     is_deeply answer($runner, $thread, 'fan', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the other one is not lost";
+
+    my $two = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{patient} => 'done' } } };
+    ($runner, $thread, @lines) = repeat($language, 'pair', \&is_next_question, $two);
+    is_deeply [ sort keys %{ questions(@lines) } ], ['second'], "$language: of two answers by id for a subgraph one is used once";
+    is_deeply answer($runner, $thread, 'pair', 'no'), [ sort 'add', 'yes no', 'done' ], "$language: the next run answers the question that is left";
 
     for my $command ({ goto => 'add' }, { goto => 'add', update => { log => ['U'], n => 7 } }) {
         my $title = "$language: a repeated goto" . ($command->{update} ? ' with an update' : '');

@@ -119,8 +119,8 @@ export class Records {
         if (hasCommand) {
             this.commanded = this.#message.checkpoint.checkpoint_id;
         }
-        const asked = await this.#blobs.load(this.#repeat.askedBefore(writes).map((write) => write[3]));
-        return this.#repeat.rest(command, hasCommand, new Set(asked.flat().map((question) => question?.id)));
+        const asked = this.#repeat.askedBefore(writes);
+        return this.#repeat.rest(command, hasCommand, asked, await this.#blobs.load(asked.map((write) => write[3])));
     }
 
     // --- Writing -------------------------------------------------------------
@@ -327,7 +327,7 @@ export class Records {
             cursor = reply.cursor;
         } while (cursor !== null);
         found.hasCommand = this.#repeat.isStored(found.writes);
-        found.writes = this.#repeat.cut(ns, found.writes).sort(byTask);
+        found.writes = this.#repeat.cut(found.writes).sort(byTask);
         return found;
     }
 
@@ -337,6 +337,7 @@ export class Records {
         const loaded = await this.#blobs.load(references);
         const values = Object.fromEntries(names.map((name, i) => [name, loaded[i]]));
         const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
+        this.#repeat.note(tuple.ns, writes, loaded.slice(names.length));
         this.known.addRead(tuple.checkpoint_id, tuple.metadata?.step);
         if (!this.#last.has(tuple.ns)) {
             this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(

@@ -14,11 +14,17 @@ const NO_QUESTION = '0'.repeat(32);
 
 const hasValue = (value) => (value ?? null) !== null;
 
+function idsOf(questions) {
+    return [questions ?? []].flat().map((question) => question?.id).filter(hasValue);
+}
+
 export class Repeat {
     #runId;
     #isAnswered;
     // The values for ids, as the library has them; it looks into them whenever it makes tasks.
     #answers = {};
+    // The id of each task of the root graph -> the ids of its questions that the run has not asked itself.
+    #asked = new Map();
 
     // message: `start` or `call`.
     constructor(message) {
@@ -41,14 +47,16 @@ export class Repeat {
         return writes.filter((write) => write[2] === INTERRUPT && !this.isOwn(write));
     }
 
-    // The members of the command that are to be given; waiting: the ids of the questions of askedBefore().
+    // The members of the command that are to be given; values: those of the writes of askedBefore(), `asked`.
     // undefined: nothing. The run goes on from the checkpoint.
-    rest(command, isStored, waiting) {
+    rest(command, isStored, asked, values) {
         const { resume, ...others } = command;
         if (!hasValue(resume)) {
             // The library replaces the writes of such a command by the same ones, and leaves the step as the command does.
             return command;
         }
+        this.#asked = new Map(asked.map(([taskId], i) => [taskId, idsOf(values[i])]));
+        const waiting = new Set([...this.#asked.values()].flat());
         const rest = isStored ? {} : { ...others };
         const ids = isObject(resume) ? Object.keys(resume) : [];
         if (ids.length > 0 && ids.every((id) => ID.test(id))) {
@@ -64,15 +72,25 @@ export class Repeat {
     }
 
     // The writes to a checkpoint that the library is to read.
-    cut(ns, writes) {
-        if (ns !== '' && Object.keys(this.#answers).length > 0) {
-            const tasks = (channel) => writes.filter((write) => write[2] === channel && this.isOwn(write)).map(([id]) => id);
-            const asked = new Set(tasks(INTERRUPT));
-            // A task has used its value and asked once more. Which one it was is not known: the others are asked again.
-            if (tasks(RESUME).some((id) => asked.has(id))) {
-                Object.keys(this.#answers).forEach((id) => delete this.#answers[id]);
-            }
-        }
+    cut(writes) {
         return this.#isAnswered ? writes.filter(([taskId, , channel]) => taskId !== UPDATE_ID || channel !== RESUME) : writes;
+    }
+
+    // Called with the writes to a checkpoint and their values, before the library makes its tasks. A task of a subgraph that
+    // has used its value and asked once more is not to get the value again.
+    note(ns, writes, values) {
+        if (ns === '' || Object.keys(this.#answers).length === 0) {
+            return;
+        }
+        const tasks = (channel) => writes.filter((write) => write[2] === channel && this.isOwn(write)).map(([id]) => id);
+        const asked = new Set(tasks(INTERRUPT));
+        if (tasks(RESUME).some((id) => asked.has(id))) {
+            const callers = [...ns.matchAll(/:([^:|]+)/g)].map(([, id]) => id).filter((id) => this.#asked.has(id));
+            const used = callers.length > 0 ? callers.flatMap((id) => this.#asked.get(id)) : Object.keys(this.#answers);
+            const left = new Set(values.flatMap((value, i) => (
+                writes[i][2] === INTERRUPT && !this.isOwn(writes[i]) ? idsOf(value) : [])));
+            // Which one of the task's graphs it was is not known: those that do not wait in this one are asked again.
+            used.filter((id) => !left.has(id)).forEach((id) => delete this.#answers[id]);
+        }
     }
 }

@@ -16,6 +16,8 @@ INTERRUPT, RESUME = "__interrupt__", "__resume__"
 Write = Sequence[Any]
 
 _ID = re.compile("[0-9a-f]{32}")
+# The ids in the namespace of a subgraph: of the tasks that it is a part of.
+_CALLERS = re.compile(":([^:|]+)")
 
 
 class Repeat:
@@ -26,6 +28,8 @@ class Repeat:
         self._is_answered = is_answered
         # The values for ids, as the library has them; it looks into them whenever it makes tasks.
         self._answers: dict[str, Any] = {}
+        # Of each task of the root graph the ids of its questions that the run has not asked itself.
+        self._asked: Mapping[str, set[str]] = {}
 
     def _is_own(self, write: Write) -> bool:
         return len(write) > 5 and write[5] == self._run_id
@@ -38,11 +42,12 @@ class Repeat:
         """The questions that the run has not asked itself."""
         return (write for write in writes if write[2] == INTERRUPT and not self._is_own(write))
 
-    def rest(self, command: Mapping[str, Any], is_stored: bool, waiting: set[str]) -> dict[str, Any] | None:
-        """The members of the command that are to be given; waiting: the ids of the questions of asked_before().
+    def rest(self, command: Mapping[str, Any], is_stored: bool, asked: Mapping[str, set[str]]) -> dict[str, Any] | None:
+        """The members of the command that are to be given; asked: of each task the ids of its questions of asked_before().
 
         None: nothing. The run goes on from the checkpoint.
         """
+        self._asked, waiting = asked, set().union(*asked.values())
         rest = dict(command)
         if is_stored:
             rest.pop("update", None)
@@ -57,13 +62,27 @@ class Repeat:
             rest.pop("resume", None)
         return rest if any(rest.get(name) is not None for name in ("update", "goto", "resume")) else None
 
-    def cut(self, ns: str, writes: list[list[Any]]) -> list[list[Any]]:
+    def cut(self, writes: list[list[Any]]) -> list[list[Any]]:
         """The writes to a checkpoint that the library is to read."""
-        if ns and self._answers:
-            own = {channel: {write[0] for write in writes if write[2] == channel and self._is_own(write)} for channel in (INTERRUPT, RESUME)}
-            # A task has used its value and asked once more. Which one it was is not known: the others are asked again.
-            if own[INTERRUPT] & own[RESUME]:
-                self._answers.clear()
         if not self._is_answered:
             return writes
         return [write for write in writes if not (write[0] == UPDATE_ID and write[2] == RESUME)]
+
+    def note(self, ns: str, writes: Sequence[Write], values: Sequence[Any]) -> None:
+        """Called with the writes to a checkpoint and their values, before the library makes its tasks.
+
+        A task of a subgraph that has used its value and asked once more is not to get the value again.
+        """
+        if not ns or not self._answers:
+            return
+        own = {channel: {write[0] for write in writes if write[2] == channel and self._is_own(write)} for channel in (INTERRUPT, RESUME)}
+        if own[INTERRUPT] & own[RESUME]:
+            asked = [self._asked[task_id] for task_id in _CALLERS.findall(ns) if task_id in self._asked]
+            left = [ids_of(value) for write, value in zip(writes, values) if write[2] == INTERRUPT and not self._is_own(write)]
+            # Which one of the task's graphs it was is not known: those that do not wait in this one are asked again.
+            for name in set().union(*asked or [self._answers]).difference(*left):
+                self._answers.pop(name, None)
+
+
+def ids_of(questions: Any) -> set[str]:
+    return {question.id for question in questions or () if getattr(question, "id", None) is not None}
