@@ -78,6 +78,7 @@ outer = make("add", "inner", add=add, inner=chain).compile()
 three = make("add", "thrice", add=add, thrice=thrice).compile()
 pair = make("add", "inner", add=add, inner=make("twice", "patient", twice=twice, patient=patient).compile()).compile()
 story = make("inner", inner=make("twice", twice=twice, later=later).add_edge("twice", "later").compile()).compile()
+hop = make("once", once=once, add=add).add_edge("once", "add").compile()
 PYTHON
 import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
 
@@ -113,6 +114,7 @@ export const outer = make(['add', 'inner'], { add, inner: chain }).compile();
 export const three = make(['add', 'thrice'], { add, thrice }).compile();
 export const pair = make(['add', 'inner'], { add, inner: make(['twice', 'patient'], { twice, patient }).compile() }).compile();
 export const story = make(['inner'], { inner: make(['twice'], { twice, later }).addEdge('twice', 'later').compile() }).compile();
+export const hop = make(['once'], { once, add }).addEdge('once', 'add').compile();
 JAVASCRIPT
 
 sub runner_in {
@@ -120,7 +122,7 @@ sub runner_in {
     my ($name, $version) = split / /, $language;
     my ($interpreter, $program) = runner_of($name);
     my ($file, $text) = @{ $file_of{$name} };
-    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer three pair story);
+    my %graphs = map { $_ => "./$file:$_" } qw(one fan inner outer three pair story hop);
     return LostRunner->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
         directory => folder_of($name, { graphs => \%graphs }, $file => $text), records => $records);
 }
@@ -201,6 +203,15 @@ sub repeat {
     my @lines = $runner->run(%{$start}, %rest, attempt => 2, epoch => 2, answered => $records->has_answered($thread, $start->{run_id}) ? \1 : \0);
     is $lines[-1]{status}, 'success', "$language, $graph: the repeated run succeeds" or diag explain $lines[-1]{error};
     return ($runner, $thread, @lines);
+}
+
+# The lines of a run with a command that is not lost.
+sub whole_run {
+    my ($language, $graph, $command) = @_;
+    my $runner = runner_in($language);
+    my $thread = new_uuid();
+    $runner->run(graph_id => $graph, $runner->next_run($thread), input => { log => ['input'], n => 1 });
+    return $runner->run(graph_id => $graph, $runner->next_run($thread), command => $command);
 }
 
 # The state of the last checkpoint of the thread.
@@ -290,6 +301,9 @@ for my $language ('python', 'python 1.0', 'javascript') {
     ($runner, $thread, @lines) = repeat($language, 'one', \&is_end, { update => { log => ['U'], n => 7 }, goto => 'add' }, lost => \my @lost);
     is_deeply update_of(@lost), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows an update with goto before a node has ended";
     is_deeply update_of(@lost, @lines), { log => [ 'input', 'U' ], n => 7 }, "$language: the state shows the update with goto when the run has ended";
+    my ($first, $last) = (grep { $_->{id} eq $UPDATE } map { $_->{task} }
+        lines_of('task', whole_run($language, 'hop', { update => { log => ['U'] }, goto => 'add' })))[ 0, -1 ];
+    is_deeply $first->{next}, $last->{next}, "$language: the nodes after an update with goto are those that the state has when the run has ended";
     @lines = $runner->run(graph_id => 'one', $runner->next_run($thread), input => undef);
     is $lines[-1]{status}, 'success', "$language: a thread whose update was repeated can be used" or diag explain $lines[-1]{error};
 

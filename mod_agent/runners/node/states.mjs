@@ -169,7 +169,9 @@ export class States {
             return undefined;
         }
         try {
-            this.#update ??= this.#checkpoints.updateLine(start, records.updated, payload);
+            // The nodes of `goto` follow that one only.
+            const next = id === start ? payload.next : message.checkpoint.next;
+            this.#update ??= this.#checkpoints.updateLine(start, records.updated, { ...payload, next });
             return this.#showUpdate();
         } catch {
             return undefined;
