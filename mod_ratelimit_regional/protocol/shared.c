@@ -10,7 +10,7 @@
 
 /* "RLRLEDGR", and a number that changes with the layout and its meaning. */
 #define SHARED_MAGIC  0x524744454c524c52U
-#define SHARED_LAYOUT 4U
+#define SHARED_LAYOUT 5U
 
 /* The longest time between the starts of two partitions. */
 #define START_MS 10000U

@@ -3,6 +3,8 @@
  * Slots for threads that wait for the store, in memory of a process or of all
  * processes of a host. A slot has a time at which it is free again, so that
  * one of a process that has died does not stay taken. No locks.
+ *
+ * A brief wait for a store that is not slow needs none.
  */
 #ifndef RLR_WAIT_SLOT_H
 #define RLR_WAIT_SLOT_H
@@ -18,14 +20,15 @@ typedef struct rlr_wait_slot_t {
     _Atomic uint64_t holder; /* until when, and a hash of the client; 0: none */
 } rlr_wait_slot_t;
 
-/* The clients that got the last slots. */
+/* The last waits, with a slot or brief. */
 #define RLR_WAIT_RECENT 128U
 
 typedef struct rlr_wait_recent_t {
     _Atomic uint32_t next;
-    _Atomic uint64_t reserved_until_ms; /* until when half is reserved */
-    /* Each by its hash and 1; 0: none. */
-    _Atomic uint32_t clients[RLR_WAIT_RECENT];
+    _Atomic uint64_t slow_until_ms; /* until when the store counts as slow */
+    _Atomic uint64_t reserved; /* until when half is, and for which client */
+    /* When each began, and a hash of the client; 0: none. */
+    _Atomic uint64_t waits[RLR_WAIT_RECENT];
 } rlr_wait_recent_t;
 
 typedef struct rlr_wait_slots_t {
@@ -34,7 +37,7 @@ typedef struct rlr_wait_slots_t {
     rlr_wait_recent_t *recent;
 } rlr_wait_slots_t;
 
-/* A slot that is held. */
+/* A slot that is held; NULL: none. */
 typedef struct rlr_wait_slot_hold_t {
     rlr_wait_slot_t *slot;
     uint64_t holder;
@@ -47,5 +50,16 @@ bool rlr_wait_slot_take(rlr_wait_slot_hold_t *hold,
                         const rlr_wait_slots_t *slots, uint32_t client,
                         uint64_t now_ms, uint64_t until_ms);
 void rlr_wait_slot_return(const rlr_wait_slot_hold_t *hold);
+
+/* Whether a client may wait without a slot, which must be a brief wait for a
+ * store that is not slow; if so, counts it. */
+bool rlr_wait_slot_may_be_brief(const rlr_wait_slots_t *slots, uint32_t client,
+                                uint64_t now_ms);
+
+/* Whether the store answered late within the last second; an answer in time
+ * ends that. */
+bool rlr_wait_slot_is_slow(const rlr_wait_slots_t *slots, uint64_t now_ms);
+void rlr_wait_slot_set_slow(const rlr_wait_slots_t *slots, bool is_slow,
+                            uint64_t now_ms);
 
 #endif

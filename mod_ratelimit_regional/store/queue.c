@@ -19,6 +19,9 @@ struct rlr_queue_t {
     pthread_cond_t has_pending;
     rlr_wait_slots_t slots;
     uint32_t timeout_us;
+    uint32_t brief_ms;
+    uint32_t unanswered;  /* pending requests */
+    uint64_t answered_ms; /* since when none of them was answered */
     bool is_stopped;
     _Atomic uint32_t away;        /* a bit for each partition */
     rlr_pending_request_t *first; /* not yet sent */
@@ -39,7 +42,7 @@ static bool make_condition(pthread_cond_t *condition)
 }
 
 rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
-                            apr_pool_t *pool)
+                            uint32_t brief_ms, apr_pool_t *pool)
 {
     rlr_queue_t *queue = apr_pcalloc(pool, sizeof(*queue));
     bool made = pthread_mutex_init(&queue->lock, NULL) == 0
@@ -47,6 +50,7 @@ rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
 
     queue->slots = *slots;
     queue->timeout_us = timeout_us;
+    queue->brief_ms = brief_ms;
     for (int i = 0; made && i < PENDING_MAX; i++) {
         made = make_condition(&queue->pending_requests[i].done);
         queue->pending_requests[i].next = queue->unused;
@@ -64,6 +68,11 @@ static struct timespec get_time_after(uint32_t us)
     until.tv_sec += us / 1000000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     return until;
+}
+
+static uint64_t get_ms(void)
+{
+    return rlr_clock_now().floor_ms;
 }
 
 /* ---- Pending requests ---- */
@@ -104,6 +113,10 @@ static rlr_pending_request_t *add_locked(rlr_queue_t *queue,
     pending->is_sent = false;
     pending->is_done = false;
     pending->is_decided = false;
+    pending->added_ms = get_ms();
+    if (queue->unanswered++ == 0) {
+        queue->answered_ms = pending->added_ms;
+    }
     pending->next = NULL;
     if (queue->first == NULL) {
         queue->first = pending;
@@ -147,60 +160,102 @@ bool rlr_queue_is_away(const rlr_queue_t *queue, const unsigned char *key)
 static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
                       uint32_t client)
 {
-    rlr_time_t now;
+    uint64_t now_ms = get_ms();
 
-    now = rlr_clock_now();
-    return rlr_wait_slot_take(hold, &queue->slots, client, now.floor_ms,
-                              now.floor_ms + queue->timeout_us / 1000
-                                  + SCHEDULE_MS);
+    return rlr_wait_slot_take(hold, &queue->slots, client, now_ms,
+                              now_ms + queue->timeout_us / 1000 + SCHEDULE_MS);
+}
+
+/* Whether a request may wait without a slot. To join a pending request costs
+ * the store nothing. */
+static bool may_be_brief_locked(rlr_queue_t *queue,
+                                const rlr_pending_request_t *pending,
+                                uint32_t client)
+{
+    uint64_t now_ms = get_ms();
+
+    if (queue->unanswered > 0
+        && now_ms >= queue->answered_ms + queue->brief_ms) {
+        rlr_wait_slot_set_slow(&queue->slots, true, now_ms);
+    }
+    return queue->brief_ms > 0 && !rlr_wait_slot_is_slow(&queue->slots, now_ms)
+        && (pending != NULL
+            || rlr_wait_slot_may_be_brief(&queue->slots, client, now_ms));
+}
+
+/* The rest of a wait that began without a slot needs one. */
+static void wait_briefly_locked(rlr_queue_t *queue,
+                                rlr_pending_request_t *pending, uint32_t client)
+{
+    uint32_t brief_us = queue->brief_ms * 1000;
+    rlr_wait_slot_hold_t hold;
+
+    if (queue->timeout_us <= brief_us) {
+        wait_locked(queue, pending, queue->timeout_us);
+        return;
+    }
+    wait_locked(queue, pending, brief_us);
+    if (!pending->is_done && take_slot(&hold, queue, client)) {
+        wait_locked(queue, pending, queue->timeout_us - brief_us);
+        rlr_wait_slot_return(&hold);
+    }
+}
+
+/* The result for one that has waited. */
+static rlr_queue_result_t take_result_locked(rlr_queue_t *queue,
+                                             rlr_pending_request_t *pending)
+{
+    rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
+
+    if (!pending->is_done) {
+        /* Not sent yet: nothing is requested for it. */
+        pending->waiting -= pending->is_sent ? 0 : 1;
+        result = RLR_QUEUE_LATE;
+    }
+    else if (pending->is_decided) {
+        result = pending->admitted > 0 ? RLR_QUEUE_ADMITTED : RLR_QUEUE_REFUSED;
+        pending->admitted -= pending->admitted > 0;
+    }
+    release_locked(queue, pending);
+    return result;
 }
 
 /* Asks for one admission, or joins those that have asked, and waits. */
 static rlr_queue_result_t request_locked(rlr_queue_t *queue,
                                          const unsigned char *key,
-                                         rlr_limit_t limit)
+                                         rlr_limit_t limit, uint32_t client)
 {
-    rlr_queue_result_t result = RLR_QUEUE_BUSY;
     rlr_pending_request_t *pending = find_locked(queue, key, limit);
+    bool is_brief = may_be_brief_locked(queue, pending, client);
+    rlr_wait_slot_hold_t hold = {NULL, 0};
+    bool may_wait = is_brief || take_slot(&hold, queue, client);
 
-    if (pending == NULL) {
+    if (pending == NULL && may_wait) {
         pending = add_locked(queue, key, limit, false);
     }
-    if (pending != NULL) {
+    may_wait = may_wait && pending != NULL;
+    if (may_wait) {
         pending->waiting++;
-        wait_locked(queue, pending, queue->timeout_us);
-        if (!pending->is_done) {
-            /* Not sent yet: nothing is requested for it. */
-            pending->waiting -= pending->is_sent ? 0 : 1;
-            result = RLR_QUEUE_LATE;
-        }
-        else if (pending->is_decided) {
-            result = pending->admitted > 0 ? RLR_QUEUE_ADMITTED
-                                           : RLR_QUEUE_REFUSED;
-            pending->admitted -= pending->admitted > 0;
+        if (is_brief) {
+            wait_briefly_locked(queue, pending, client);
         }
         else {
-            result = RLR_QUEUE_UNDECIDED;
+            wait_locked(queue, pending, queue->timeout_us);
         }
-        release_locked(queue, pending);
     }
-    return result;
+    rlr_wait_slot_return(&hold);
+    return may_wait ? take_result_locked(queue, pending) : RLR_QUEUE_BUSY;
 }
 
 rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
                                      const unsigned char *key,
                                      rlr_limit_t limit, uint32_t client)
 {
-    rlr_queue_result_t result = RLR_QUEUE_BUSY;
-    rlr_wait_slot_hold_t hold;
+    rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
 
     pthread_mutex_lock(&queue->lock);
-    if (rlr_queue_is_away(queue, key) || queue->is_stopped) {
-        result = RLR_QUEUE_UNDECIDED;
-    }
-    else if (take_slot(&hold, queue, client)) {
-        result = request_locked(queue, key, limit);
-        rlr_wait_slot_return(&hold);
+    if (!rlr_queue_is_away(queue, key) && !queue->is_stopped) {
+        result = request_locked(queue, key, limit, client);
     }
     pthread_mutex_unlock(&queue->lock);
     return result;
@@ -258,7 +313,18 @@ rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted)
 {
+    uint64_t now_ms;
+    bool is_slow;
+
     pthread_mutex_lock(&queue->lock);
+    now_ms = get_ms();
+    is_slow = now_ms >= pending->added_ms + queue->brief_ms;
+    /* In time without a decision: the store may not have been asked. */
+    if (is_slow || is_decided) {
+        rlr_wait_slot_set_slow(&queue->slots, is_slow, now_ms);
+    }
+    queue->unanswered--;
+    queue->answered_ms = now_ms;
     pending->is_done = true;
     pending->is_decided = is_decided;
     pending->admitted = admitted;

@@ -2,8 +2,8 @@
 /*
  * Requests of a child that wait for the store. Those for the same key share one
  * pending request, until it is sent. A worker thread sends the pending
- * requests. A request waits for RateLimitStoreTimeout at most, and only if
- * there is a slot for it.
+ * requests. A request waits for RateLimitStoreTimeout at most. While the store
+ * is slow, and for a wait that is not brief, it needs a slot.
  */
 #ifndef RLR_QUEUE_H
 #define RLR_QUEUE_H
@@ -18,7 +18,7 @@ typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
     RLR_QUEUE_REFUSED,
     RLR_QUEUE_LATE,     /* no reply in time */
-    RLR_QUEUE_BUSY,     /* there was no slot */
+    RLR_QUEUE_BUSY,     /* it needs a slot, and there was none */
     RLR_QUEUE_UNDECIDED /* no reply that can be used */
 } rlr_queue_result_t;
 
@@ -37,15 +37,19 @@ typedef struct rlr_pending_request_t {
     bool is_sent;
     bool is_done;
     bool is_decided;
+    uint64_t added_ms;
     pthread_cond_t done;
 } rlr_pending_request_t;
 
 typedef struct rlr_queue_t rlr_queue_t;
 
-/* Makes a queue, in pool; threads wait in the slots, for timeout_us. NULL: no
- * memory for locks. */
+/* The longest brief wait. A store that takes longer for an answer is slow. */
+#define RLR_QUEUE_BRIEF_MS 20U
+
+/* Makes a queue, in pool; threads wait for timeout_us, without a slot for
+ * brief_ms at most, which may be 0. NULL: no memory for locks. */
 rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
-                            apr_pool_t *pool);
+                            uint32_t brief_ms, apr_pool_t *pool);
 
 /* Whether the store is away for the key's partition: requests are not sent to
  * it. No lock. */

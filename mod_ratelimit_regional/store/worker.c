@@ -254,8 +254,8 @@ void rlr_worker_start(rlr_store_t *store, server_rec *server, apr_pool_t *pool)
     worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
     rlr_exchange_t *exchange = &worker->exchange;
     rlr_wait_slots_t slots = get_wait_slots(&store->shared, pool);
-    rlr_queue_t *queue = rlr_queue_make(&slots,
-                                        store->config->timeout_ms * 1000, pool);
+    rlr_queue_t *queue = rlr_queue_make(
+        &slots, store->config->timeout_ms * 1000, RLR_QUEUE_BRIEF_MS, pool);
     apr_status_t rv = queue != NULL ? APR_SUCCESS : APR_ENOMEM;
 
     /* Of its own: a pool has one thread. */

@@ -74,7 +74,7 @@ static void *run(void *data)
 static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
                              const char *address)
 {
-    rlr_wait_slots_t slots = {.count = 1};
+    rlr_wait_slots_t slots;
     unsigned char id[RLR_MESSAGE_ID_BYTES] = {0};
     rlr_connection_config_t *config;
     const char *problem = NULL;
@@ -95,8 +95,9 @@ static const char *make_host(host_t *host, uint32_t number, uint32_t hosts,
         return "no memory for a shared";
     }
     host->exchange.shared = &host->shared;
-    slots.all = apr_pcalloc(host->pool, sizeof(*slots.all));
-    host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US, host->pool);
+    slots = rlr_shared_wait_slots(&host->shared);
+    host->exchange.queue = rlr_queue_make(&slots, TIMEOUT_US,
+                                          RLR_QUEUE_BRIEF_MS, host->pool);
     host->exchange.connection = rlr_connection_make(config, host->pool);
     host->exchange.timeout_ms = TIMEOUT_US / 1000;
     host->exchange.pool = host->pool;

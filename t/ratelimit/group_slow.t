@@ -65,11 +65,12 @@ $server->stop;
 
 # --- How many ---------------------------------------------------------------------------------
 
-# More requests than threads: as many as may wait do, and the others are decided at once.
+# More requests than threads: once the store is slow as many as may wait do, and the others are decided
+# at once.
 $server = start("RateLimitStoreTimeout 1s\n");
 wait_for('a request that does not wait', sub {
     while_stopped($server, sub {
-        my @sockets = map { $server->connection } 1 .. 40;
+        my @sockets = map { $server->connection } 1 .. 100;
         syswrite $_, $server->request_text('GET', '/ten', { 'x-api-key' => next_key(), Connection => 'close' }) for @sockets;
         AgentTest::Client::read_to_end($_) for @sockets;
     });
@@ -85,12 +86,12 @@ my $waited = 0;
 wait_for('20 requests that do not wait', sub {
     my $before = count_of($server, 'busy');
     while_stopped($server, sub {
-        my @sockets = map { $server->connection } 1 .. 40;
+        my @sockets = map { $server->connection } 1 .. 100;
         syswrite $_, $server->request_text('GET', '/day', { 'x-api-key' => next_key(), Connection => 'close' }) for @sockets;
         AgentTest::Client::read_to_end($_) for @sockets;
     });
     my $busy = count_of($server, 'busy') - $before;
-    $waited += 40 - $busy;
+    $waited += 100 - $busy;
     return $busy >= 20;
 });
 # Those of other requests end after a second.

@@ -162,7 +162,8 @@ static void start(host_t *host)
         host->connection.stores[i] = group_store_make(1, 0);
     }
     host->exchange.shared = &host->memory.shared;
-    host->exchange.queue = rlr_queue_make(&slots, 1000, host->pool);
+    host->exchange.queue = rlr_queue_make(&slots, 1000, RLR_QUEUE_BRIEF_MS,
+                                          host->pool);
     host->exchange.connection = &host->connection;
     host->exchange.timeout_ms = 5;
     host->exchange.pool = host->pool;

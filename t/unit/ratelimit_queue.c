@@ -18,6 +18,7 @@
 #define SECOND_US 1000000U
 /* Never reached: a hang of the test. */
 #define LONG_US (100 * SECOND_US)
+#define LONG_MS (LONG_US / 1000)
 
 static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {1};
 static const unsigned char other[RLR_MESSAGE_KEY_BYTES] = {2};
@@ -30,15 +31,27 @@ typedef struct request_t {
     pthread_t thread;
 } request_t;
 
-/* A queue with so many slots. */
+static rlr_wait_slots_t make_slots(uint32_t count, apr_pool_t *pool)
+{
+    return (rlr_wait_slots_t){
+        apr_pcalloc(pool, count * sizeof(rlr_wait_slot_t)), count,
+        apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
+}
+
+/* A queue with so many slots, and brief waits of up to brief_ms. */
+static rlr_queue_t *make_brief_queue(uint32_t count, uint32_t timeout_us,
+                                     uint32_t brief_ms, apr_pool_t *pool)
+{
+    rlr_wait_slots_t slots = make_slots(count, pool);
+
+    return rlr_queue_make(&slots, timeout_us, brief_ms, pool);
+}
+
+/* One in which each request needs a slot. */
 static rlr_queue_t *make_queue(uint32_t count, uint32_t timeout_us,
                                apr_pool_t *pool)
 {
-    rlr_wait_slots_t slots = {
-        apr_pcalloc(pool, count * sizeof(rlr_wait_slot_t)), count,
-        apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
-
-    return rlr_queue_make(&slots, timeout_us, pool);
+    return make_brief_queue(count, timeout_us, 0, pool);
 }
 
 static void *run_request(void *data)
@@ -333,6 +346,120 @@ static void a_stopped_queue_takes_no_pending_request(void **state)
     assert_false(rlr_queue_reset(queue, key));
 }
 
+/* ---- Brief waits ---- */
+
+static void brief_waits_need_no_slot(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, LONG_US, LONG_MS, *state);
+    rlr_pending_request_t *pending_requests[8];
+    request_t requests[8];
+    int count;
+
+    start(requests, 8, queue, 1);
+    count = take_all(pending_requests, queue, 8);
+    finish_all(queue, pending_requests, count, true, 0);
+    assert_int_equal(count_results(requests, 8, RLR_QUEUE_ADMITTED), 8);
+}
+
+static void without_a_slot_a_request_waits_briefly(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, LONG_US, 1, *state);
+
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1), RLR_QUEUE_LATE);
+}
+
+static void a_wait_that_is_not_brief_takes_a_slot(void **state)
+{
+    rlr_wait_slots_t slots = make_slots(1, *state);
+    rlr_queue_t *queue = rlr_queue_make(&slots, LONG_US, 1, *state);
+    rlr_pending_request_t *pending_requests[1];
+    request_t requests[1];
+    int count;
+
+    start(requests, 1, queue, 1);
+    count = take_all(pending_requests, queue, 1);
+    while (atomic_load(&slots.all[0].holder) == 0) {
+        sched_yield();
+    }
+    assert_int_equal(rlr_queue_request(queue, other, ten, 9), RLR_QUEUE_BUSY);
+    finish_all(queue, pending_requests, count, true, 0);
+    assert_int_equal(count_results(requests, 1, RLR_QUEUE_ADMITTED), 1);
+    assert_int_equal(atomic_load(&slots.all[0].holder), 0);
+}
+
+/* Makes the store slow: a pending request is not answered for too long. */
+static void make_slow(rlr_queue_t *queue)
+{
+    rlr_pending_request_t *pending;
+    rlr_queue_result_t result = RLR_QUEUE_LATE;
+
+    rlr_queue_refill(queue, other, ten);
+    pending = rlr_queue_take(queue, LONG_US);
+    while (result == RLR_QUEUE_LATE) {
+        result = rlr_queue_request(queue, key, ten, 1);
+    }
+    assert_int_equal(result, RLR_QUEUE_BUSY);
+    rlr_queue_finish(queue, pending, true, 0);
+    rlr_queue_drop(queue, rlr_queue_take(queue, 0));
+}
+
+static void while_the_store_is_slow_each_request_needs_a_slot(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, LONG_US, 100, *state);
+    rlr_queue_result_t result = RLR_QUEUE_LATE;
+
+    /* On a busy machine a second may pass, after which it counts as quick. */
+    while (result == RLR_QUEUE_LATE) {
+        make_slow(queue);
+        /* Also to join a pending request. */
+        rlr_queue_refill(queue, key, ten);
+        result = rlr_queue_request(queue, key, ten, 1);
+        rlr_queue_drop(queue, rlr_queue_take(queue, 0));
+    }
+    assert_int_equal(result, RLR_QUEUE_BUSY);
+}
+
+static void after_an_answer_in_time_requests_need_no_slot_again(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, LONG_US, 100, *state);
+    rlr_queue_result_t result = RLR_QUEUE_BUSY;
+
+    make_slow(queue);
+    /* On a busy machine an answer may not be in time. */
+    while (result == RLR_QUEUE_BUSY) {
+        rlr_queue_refill(queue, key, ten);
+        rlr_queue_finish(queue, rlr_queue_take(queue, LONG_US), true, 0);
+        result = rlr_queue_request(queue, key, ten, 1);
+    }
+    assert_int_equal(result, RLR_QUEUE_LATE);
+}
+
+/* Requests of a client, each with a call of its own, until one needs a slot;
+ * another client comes too. */
+static void make_very_frequent(rlr_queue_t *queue, uint32_t client)
+{
+    rlr_queue_result_t result = RLR_QUEUE_LATE;
+
+    for (uint32_t i = 0; result == RLR_QUEUE_LATE; i++) {
+        if (i % 64 == 0) {
+            rlr_queue_request(queue, key, ten, client + 1);
+            rlr_queue_drop(queue, rlr_queue_take(queue, 0));
+        }
+        result = rlr_queue_request(queue, key, ten, client);
+        rlr_queue_drop(queue, rlr_queue_take(queue, 0));
+    }
+    assert_int_equal(result, RLR_QUEUE_BUSY);
+}
+
+static void a_request_joins_a_pending_one_without_a_slot(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, 1, LONG_MS, *state);
+
+    make_very_frequent(queue, 1);
+    rlr_queue_refill(queue, key, ten);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1), RLR_QUEUE_LATE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +473,12 @@ int main(void)
         CHECK_TEST(no_request_joins_a_pending_reset),
         CHECK_TEST(a_worker_that_waits_learns_that_the_queue_is_stopped),
         CHECK_TEST(a_stopped_queue_takes_no_pending_request),
+        CHECK_TEST(brief_waits_need_no_slot),
+        CHECK_TEST(without_a_slot_a_request_waits_briefly),
+        CHECK_TEST(a_wait_that_is_not_brief_takes_a_slot),
+        CHECK_TEST(while_the_store_is_slow_each_request_needs_a_slot),
+        CHECK_TEST(after_an_answer_in_time_requests_need_no_slot_again),
+        CHECK_TEST(a_request_joins_a_pending_one_without_a_slot),
         CHECK_TEST(one_client_leaves_slots_to_others),
         CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
     };

@@ -164,6 +164,83 @@ static void a_few_clients_alone_are_not_held_to_half_of_the_slots(void **state)
     assert_in_range(free, 0, 1);
 }
 
+/* ---- Brief waits ---- */
+
+/* How many of `count` brief waits of a client, one each step_ms, may be without
+ * a slot. */
+static uint32_t wait_briefly(const case_t *test, uint32_t client,
+                             uint32_t count, uint64_t now_ms, uint64_t step_ms)
+{
+    uint32_t waits = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        waits += rlr_wait_slot_may_be_brief(&test->slots, client,
+                                            now_ms + i * step_ms);
+    }
+    return waits;
+}
+
+static void a_client_alone_may_wait_briefly_as_often_as_it_comes(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(wait_briefly(&test, 1, 1000, 1000, 1), 1000);
+}
+
+static void a_very_frequent_client_needs_a_slot_while_others_come(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(wait_briefly(&test, 1, 128, 1000, 1), 128);
+    assert_int_equal(wait_briefly(&test, 2, 1, 1128, 1), 1);
+    assert_int_equal(wait_briefly(&test, 1, 10, 1129, 1), 0);
+    /* And has half of these. */
+    assert_int_equal(take(&test, 1, COUNT, 1140), COUNT / 2);
+    /* Until there are few waits. */
+    assert_int_equal(wait_briefly(&test, 1, 10, 1700, 1), 10);
+}
+
+static void a_very_frequent_client_needs_no_slot_once_no_others_come(
+    void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(wait_briefly(&test, 1, 128, 1000, 1), 128);
+    assert_int_equal(wait_briefly(&test, 2, 1, 1128, 1), 1);
+    assert_in_range(wait_briefly(&test, 1, 300, 1700, 1), 128, 299);
+    assert_int_equal(wait_briefly(&test, 1, 10, 2128, 1), 10);
+}
+
+static void a_client_with_some_parallel_requests_needs_no_slot(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    /* 30 at once five times a second, and another one between them. */
+    for (uint64_t now_ms = 1000; now_ms < 11000; now_ms += 200) {
+        assert_int_equal(wait_briefly(&test, 1, 30, now_ms, 0), 30);
+        assert_int_equal(wait_briefly(&test, 2, 1, now_ms + 100, 0), 1);
+    }
+}
+
+static void the_store_is_slow_for_a_second_or_until_an_answer_in_time(
+    void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_false(rlr_wait_slot_is_slow(&test.slots, 1000));
+    rlr_wait_slot_set_slow(&test.slots, true, 1000);
+    assert_true(rlr_wait_slot_is_slow(&test.slots, 1999));
+    assert_false(rlr_wait_slot_is_slow(&test.slots, 2000));
+    rlr_wait_slot_set_slow(&test.slots, true, 2000);
+    rlr_wait_slot_set_slow(&test.slots, false, 2001);
+    assert_false(rlr_wait_slot_is_slow(&test.slots, 2001));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +251,11 @@ int main(void)
         CHECK_TEST(a_few_clients_leave_slots_for_those_that_come_less_often),
         CHECK_TEST(a_few_clients_alone_are_not_held_to_half_of_the_slots),
         CHECK_TEST(a_slot_of_a_process_that_has_died_is_free_after_its_time),
+        CHECK_TEST(a_client_alone_may_wait_briefly_as_often_as_it_comes),
+        CHECK_TEST(a_very_frequent_client_needs_a_slot_while_others_come),
+        CHECK_TEST(a_very_frequent_client_needs_no_slot_once_no_others_come),
+        CHECK_TEST(a_client_with_some_parallel_requests_needs_no_slot),
+        CHECK_TEST(the_store_is_slow_for_a_second_or_until_an_answer_in_time),
     };
 
     return CHECK_RUN(tests);
