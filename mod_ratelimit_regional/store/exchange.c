@@ -225,6 +225,7 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
     if (exchange->error == NULL && !exchange->has_lost
         && find_outstanding(exchange) == 0) {
         rlr_stats_trip(stats, us);
+        rlr_queue_note_answer(exchange->queue, us / 1000);
     }
 }
 

@@ -291,6 +291,11 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
 
 /* ---- The worker ---- */
 
+void rlr_queue_note_answer(rlr_queue_t *queue, uint64_t took_ms)
+{
+    rlr_wait_slot_set_slow(&queue->slots, took_ms >= queue->brief_ms, get_ms());
+}
+
 rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 {
     struct timespec until = get_time_after(wait_us);
@@ -313,18 +318,16 @@ rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted)
 {
-    uint64_t now_ms;
-    bool is_slow;
+    uint64_t took_ms;
 
     pthread_mutex_lock(&queue->lock);
-    now_ms = get_ms();
-    is_slow = now_ms >= pending->added_ms + queue->brief_ms;
-    /* In time without a decision: the store may not have been asked. */
-    if (is_slow || is_decided) {
-        rlr_wait_slot_set_slow(&queue->slots, is_slow, now_ms);
-    }
+    queue->answered_ms = get_ms();
     queue->unanswered--;
-    queue->answered_ms = now_ms;
+    took_ms = queue->answered_ms - pending->added_ms;
+    /* In time without a decision: the store may not have been asked. */
+    if (is_decided || took_ms >= queue->brief_ms) {
+        rlr_queue_note_answer(queue, took_ms);
+    }
     pending->is_done = true;
     pending->is_decided = is_decided;
     pending->admitted = admitted;

@@ -80,6 +80,9 @@ rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us);
 void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted);
 
+/* The store has answered a call after took_ms: whether it is slow. */
+void rlr_queue_note_answer(rlr_queue_t *queue, uint64_t took_ms);
+
 /* Finishes all of a list, undecided. */
 void rlr_queue_drop(rlr_queue_t *queue, rlr_pending_request_t *list);
 

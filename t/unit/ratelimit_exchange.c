@@ -224,6 +224,23 @@ static void a_lock_that_is_not_free_holds_up_no_other_partition(void **state)
     stop(&host);
 }
 
+static void a_store_that_was_slow_is_quick_after_a_heartbeat_in_time(
+    void **state)
+{
+    host_t host;
+    rlr_wait_slots_t slots;
+    uint64_t now_ms = get_us() / 1000;
+
+    start(&host);
+    slots = rlr_shared_wait_slots(&host.memory.shared);
+    rlr_wait_slot_set_slow(&slots, true, now_ms + 3600000);
+    /* On a busy machine one may take too long. */
+    while (rlr_wait_slot_is_slow(&slots, now_ms)) {
+        exchange_once(&host);
+    }
+    stop(&host);
+}
+
 static void a_node_that_hangs_is_not_waited_for(void **state)
 {
     unsigned char other[RLR_MESSAGE_KEY_BYTES] = {0, 6};
@@ -439,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_lock_that_is_not_free_holds_up_no_other_partition),
+        CHECK_TEST(a_store_that_was_slow_is_quick_after_a_heartbeat_in_time),
         CHECK_TEST(a_node_that_hangs_is_not_waited_for),
         CHECK_TEST(the_reply_of_a_slow_node_is_taken_later),
         CHECK_TEST(requests_for_a_node_that_is_slow_are_not_sent),

@@ -434,6 +434,16 @@ static void after_an_answer_in_time_requests_need_no_slot_again(void **state)
     assert_int_equal(result, RLR_QUEUE_LATE);
 }
 
+static void an_answer_to_a_call_without_requests_counts_too(void **state)
+{
+    rlr_queue_t *queue = make_brief_queue(0, 1, 100, *state);
+
+    rlr_queue_note_answer(queue, 100);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1), RLR_QUEUE_BUSY);
+    rlr_queue_note_answer(queue, 99);
+    assert_int_equal(rlr_queue_request(queue, key, ten, 1), RLR_QUEUE_LATE);
+}
+
 /* Requests of a client, each with a call of its own, until one needs a slot;
  * another client comes too. */
 static void make_very_frequent(rlr_queue_t *queue, uint32_t client)
@@ -478,6 +488,7 @@ int main(void)
         CHECK_TEST(a_wait_that_is_not_brief_takes_a_slot),
         CHECK_TEST(while_the_store_is_slow_each_request_needs_a_slot),
         CHECK_TEST(after_an_answer_in_time_requests_need_no_slot_again),
+        CHECK_TEST(an_answer_to_a_call_without_requests_counts_too),
         CHECK_TEST(a_request_joins_a_pending_one_without_a_slot),
         CHECK_TEST(one_client_leaves_slots_to_others),
         CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
