@@ -191,7 +191,8 @@ uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_message_item_t *item,
     }
     lease->unused = grant->unused;
     lease->reset_at_ms = received_ms + grant->reset_ms;
-    if (admitted < item->waiting || grant->granted == 0) {
+    /* If those that waited had left before the call, it wanted nothing. */
+    if (admitted < item->waiting || (item->wanted > 0 && grant->granted == 0)) {
         refuse(lease, grant, received_ms);
     }
     return admitted;

@@ -96,6 +96,20 @@ static void a_refusal_without_a_wait_is_cached_briefly(void **state)
     assert_int_equal(take(&test, 1100), RLR_LEASE_ASK);
 }
 
+static void a_call_that_wants_nothing_is_not_refused(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    ask(&test, 0, 0, 0, 1000);
+    assert_int_equal(test.item.wanted, 0);
+    assert_int_equal(take(&test, 1000), RLR_LEASE_ASK);
+    /* Nor does it end a refusal. */
+    ask(&test, 1, 0, 700, 1000);
+    ask(&test, 0, 0, 0, 1100);
+    assert_int_equal(take(&test, 1699), RLR_LEASE_REFUSED);
+}
+
 /* The sum of the marks that count. */
 static uint32_t sum_marks(const case_t *test, uint64_t now_ms)
 {
@@ -370,6 +384,7 @@ int main(void)
         CHECK_TEST(a_refusal_by_leases_is_cached_briefly),
         CHECK_TEST(a_refusal_is_cached_for_a_second_at_most),
         CHECK_TEST(a_refusal_without_a_wait_is_cached_briefly),
+        CHECK_TEST(a_call_that_wants_nothing_is_not_refused),
         CHECK_TEST(another_limit_ends_the_lease_and_keeps_the_marks),
         CHECK_TEST(another_limit_ends_a_cached_refusal),
         CHECK_TEST(a_reset_forgets_the_lease_and_its_marks),
