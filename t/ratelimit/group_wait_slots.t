@@ -61,19 +61,20 @@ sub take_answers {
 
 sub count_of { return $server->ask('GET', '/limits')->{json}{regions}[0]{store}{ $_[0] } }
 
-# Sends requests of the addresses while the store does not answer, and of another one once those are
-# answered that do not wait; how many of the others, with this one, wait until they are late, and how
-# many do not wait.
+# Sends requests of the addresses while the store does not answer, and of another one once some were
+# decided at once and all are answered that have no slot; how many of the others, with this one, wait
+# until they are late, and how many do not wait.
 sub send_while_stopped {
     my ($another, @addresses) = @_;
     wait_for_grant();
+    my $before = count_of('busy');
     kill STOP => $redis->pid;
     my @left = take_answers($SLOTS, send_requests(@addresses));
     my ($late, $busy) = map { count_of($_) } qw(late busy);
     take_answers(0, @left, send_requests(@{$another}));
     my @counts = (count_of('late') - $late, count_of('busy') - $busy);
     kill CONT => $redis->pid;
-    return "@counts";
+    return $busy > $before ? "@counts" : 'all have waited';
 }
 
 wait_for('as many requests that wait as there are slots', sub { send_while_stopped([], map { next_address() } 1 .. $CLIENTS) eq "$SLOTS 0" });
