@@ -41,7 +41,7 @@ static bool check_count(int runners, server_rec *server)
     }
     ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
                  AGENT_LOGNO(0443) "AgentRunners: expected at most %d runners "
-                                   "of all deployments together, got %d",
+                                   "of all pools together, got %d",
                  AGENT_POOLS_MAX_RUNNERS, runners);
     return false;
 }
@@ -53,7 +53,7 @@ static agent_cgroup_limits_t get_limits(const agent_runner_settings_t *settings)
                                    .cpu_percent = settings->pool_cpu};
 }
 
-/* Tries a deployment's limits out: with the rights that the spawner will have,
+/* Tries a pool's limits out: with the rights that the spawner will have,
  * if this is the start of the server. */
 static bool check_cgroup(const char *directory,
                          const agent_runner_settings_t *settings,

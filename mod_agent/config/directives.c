@@ -278,7 +278,7 @@ const command_rec agent_directives[] = {
                   "user that runners run as, when httpd is started by root "
                   "(default: nobody)"),
     AP_INIT_TAKE1("AgentRunners", agent_directive_runners, NULL, RSRC_CONF,
-                  "runner processes of a deployment (default: 1)"),
+                  "runner processes of a pool (default: 1)"),
     AP_INIT_TAKE1(
         "AgentRunnerSlots", agent_directive_runner_slots, NULL, RSRC_CONF,
         "runs that one runner executes at the same time (default: 100)"),
@@ -306,14 +306,14 @@ const command_rec agent_directives[] = {
         "for those of its pools of runners (default: none)"),
     AP_INIT_TAKE1("AgentPoolMemory", agent_directive_pool_memory, NULL,
                   RSRC_CONF,
-                  "memory limit of all runners of a deployment together, in "
-                  "bytes, or with K, M or G; 0: none (default: 0)"),
+                  "memory limit of all runners of a pool together, in bytes, "
+                  "or with K, M or G; 0: none (default: 0)"),
     AP_INIT_TAKE1("AgentPoolProcesses", agent_directive_pool_processes, NULL,
                   RSRC_CONF,
-                  "processes and threads of all runners of a deployment "
-                  "together; 0: no limit (default: 0)"),
+                  "processes and threads of all runners of a pool together; "
+                  "0: no limit (default: 0)"),
     AP_INIT_TAKE1("AgentPoolCPU", agent_directive_pool_cpu, NULL, RSRC_CONF,
-                  "processor time of all runners of a deployment together, in "
+                  "processor time of all runners of a pool together, in "
                   "percent of one processor; 0: no limit (default: 0)"),
     AP_INIT_TAKE1("AgentRunnerBusyTimeout", agent_directive_runner_busy_timeout,
                   NULL, RSRC_CONF,
@@ -321,8 +321,8 @@ const command_rec agent_directives[] = {
                   "runs; 0: no limit (default: 1min)"),
     AP_INIT_TAKE1("AgentRunnerIdleTime", agent_directive_runner_idle_time, NULL,
                   RSRC_CONF,
-                  "time without a run after which the runners of a deployment "
-                  "end until its next run; 0: never (default: 0)"),
+                  "time without a run after which the runners of a pool end "
+                  "until its next run; 0: never (default: 0)"),
     AP_INIT_TAKE1("AgentRunTimeout", agent_directive_run_timeout, NULL,
                   RSRC_CONF, "time limit of a run (default: 1h)"),
     AP_INIT_TAKE1(

@@ -312,7 +312,7 @@ my @bad = (
         'the same directives of runners in all hosts that declare graphs of a deployment', q('other' of 'default') ],
     [ host('AgentDeployment default', 'AgentRunTimeout 5'), '<AgentGraph>', 'the same directives of runners', q('other' of 'default') ],
     [ join('', graph('AgentModel demo'), map { bare_host("AgentDeployment d$_", 'AgentRunners 48') } 1 .. 3), 'AgentRunners',
-        'at most 142 runners of all deployments together', 'got 145' ],
+        'at most 142 runners of all pools together', 'got 145' ],
     (map { [ graph('AgentModel demo') . "AgentDBPoolWait $_\n", 'AgentDBPoolWait',
         'from 0 to 1min, a number with ms (milliseconds), s, min (minutes), h or d, or without a unit (ms)', qq('$_') ] }
         qw(-1 60001 61s 2min 1.5s 5m 5S 5sec 5x ms 1000000000ms)),
