@@ -56,8 +56,9 @@ void agent_shutdown_stop(agent_shutdown_t *shutdown,
     }
     read_final_output(shutdown->io);
     agent_report_write(shutdown->context, AGENT_LOG_NOTICE, "AGT0352", 0,
-                       "stopping (%s): %d runs are released", why,
-                       shutdown->runs->leases.held);
+                       "stopping (%s): %d runs are released, within %d ms", why,
+                       shutdown->runs->leases.held,
+                       (int)apr_time_as_msec(timeout));
     shutdown->context->mode = AGENT_MODE_STOPPING;
     shutdown->end_by = shutdown->context->now + timeout;
     /* Their output is still saved; then this worker is marked dead, which

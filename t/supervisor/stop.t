@@ -185,6 +185,7 @@ subtest 'end of the parent: runs are released at once' => sub {
     });
     is $status, 0, 'the supervisor exits with status 0';
     unlike $sv->log_text, qr/AGT0350/, 'the supervisor does not drain';
+    like $sv->log_text, qr/AGT0352: .*, within 2000 ms$/m, 'it waits for the database for 2 s at most';
     wait_gone('the spawner and the runner end', @{$processes});
     is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
     sql("delete from agent.run_queue");
