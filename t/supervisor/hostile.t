@@ -198,8 +198,12 @@ subtest 'a run that exceeds its time limit ends with status timeout' => sub {
 };
 
 subtest 'runners that cannot start are started after growing pauses' => sub {
+    my $began = clock_gettime(CLOCK_MONOTONIC);
     my $bad = TestSupervisor->start($pg, node => 'node-3', graphs => { bad => { start => 'exit' } });
     $bad->wait_log(qr/AGT0337: 4 runners in a row/);
+    wait_for('six runners to end', sub { (() = $bad->log_text =~ /AGT0331/g) >= 6 });
+    cmp_ok clock_gettime(CLOCK_MONOTONIC) - $began, '>=', 0.1 + 0.2 + 0.4 + 0.8 + 1.6,
+        'the pauses between failed starts double';
     is $bad->stop, 0, 'the supervisor exits with status 0';
 };
 

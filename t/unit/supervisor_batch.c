@@ -187,6 +187,26 @@ static void a_checkpoint_waits_2_ms_and_an_end_does_not(void **state)
     assert_int_equal(batch->due_at, runs->context->now);
 }
 
+/* At most 40 commits a second for events alone, and no wait after a pause. */
+static void events_are_due_25_ms_after_the_last_batch_2_ms_after_a_pause(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    apr_time_t *now = &fixture->runs->context->now;
+
+    batches->sent_at = apr_time_from_sec(1);
+    *now = batches->sent_at + apr_time_from_msec(1);
+    agent_batch_add(batches, fixture->leases[0], AGENT_ITEM_EVENT, "{}", 2, -1);
+    assert_int_equal(first_batch(batches)->due_at,
+                     batches->sent_at + apr_time_from_msec(25));
+    agent_batch_clear(batches);
+    *now = batches->sent_at + apr_time_from_sec(1);
+    agent_batch_add(batches, fixture->leases[0], AGENT_ITEM_EVENT, "{}", 2, -1);
+    assert_int_equal(first_batch(batches)->due_at,
+                     *now + apr_time_from_msec(2));
+}
+
 static void a_request_for_records_makes_them_due_now(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -352,6 +372,8 @@ int main(void)
         CHECK_TEST(dropped_batches_are_not_counted),
         CHECK_TEST(records_are_numbered_and_those_with_an_ack_due_now),
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
+        CHECK_TEST(
+            events_are_due_25_ms_after_the_last_batch_2_ms_after_a_pause),
         CHECK_TEST(a_request_for_records_makes_them_due_now),
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
         CHECK_TEST(lines_and_parts_of_a_shared_batch_count_with_their_memory),

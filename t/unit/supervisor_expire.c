@@ -2,7 +2,8 @@
 /* OBJECTS: supervisor/ core/ db/query.c db/limits.c db/send.c */
 /* OBJECTS: db/connection.c db/array.c db/column.c */
 /* When expired rows are deleted, and what accounts have is counted; see
- * supervisor/statement/expire.h and account.h. */
+ * supervisor/statement/expire.h and account_sweeps.h.
+ */
 #include "check.h"
 
 #include <stdlib.h>
@@ -105,10 +106,12 @@ static void a_sweep_that_failed_is_repeated_after_10_seconds(void **state)
     assert_pauses(*state, AGENT_FAILURE_LOST, 10);
 }
 
+/* An operator who cancels it does so because it takes too long. */
 static void a_sweep_that_took_too_long_is_repeated_after_10_minutes(
     void **state)
 {
     assert_pauses(*state, AGENT_FAILURE_TIMEOUT, 600);
+    assert_pauses(*state, AGENT_FAILURE_CANCEL, 600);
 }
 
 /* The next one has other threads, or other runs. */

@@ -90,6 +90,17 @@ static void a_pool_with_a_run_is_not_idle(void **state)
     assert_true(becomes_idle(f));
 }
 
+/* It may return runs. */
+static void a_pool_with_a_claim_in_flight_is_not_idle(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    f->pool->claim.set = f->runners[0].set;
+    assert_false(becomes_idle(f));
+    f->pool->claim.set = NULL;
+    assert_true(becomes_idle(f));
+}
+
 static void a_pool_waits_for_the_report_of_a_runner_that_starts(void **state)
 {
     fixture_t *f = make_fixture(*state);
@@ -131,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_graphs_of_all_its_runners_are_kept),
         CHECK_TEST(a_pool_with_a_run_is_not_idle),
+        CHECK_TEST(a_pool_with_a_claim_in_flight_is_not_idle),
         CHECK_TEST(a_pool_waits_for_the_report_of_a_runner_that_starts),
         CHECK_TEST(a_pool_waits_for_the_successor_of_a_runner_that_died),
         CHECK_TEST(only_ordinary_runners_that_stay_count),
