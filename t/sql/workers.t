@@ -143,6 +143,18 @@ subtest 'a late worker that was not marked dead keeps its runs' => sub {
     $session->query('reset agent.now');
 };
 
+subtest 'a worker that is marked dead again keeps the time of its death' => sub {
+    my $worker = $play->worker;
+    my $dead_at = "select dead_at from agent.workers where worker_id = $worker";
+    $session->query("set agent.now = '2030-01-01T00:00:00Z'");
+    mark_dead($worker, 'true');
+    my $first = $session->value($dead_at);
+    $session->query("set agent.now = '2030-01-01T00:00:01Z'");
+    mark_dead($worker, 'true');
+    is $session->value($dead_at), $first;
+    $session->query('reset agent.now');
+};
+
 subtest 'sweeps release a large backlog in batches, also after an interrupted release' => sub {
     $session->query('delete from agent.workers');
     my $worker = $play->worker;
@@ -152,6 +164,19 @@ subtest 'sweeps release a large backlog in batches, also after an interrupted re
     my @released;
     push @released, sweep() while !@released || $released[-1];
     is_deeply \@released, [ 100, 50, 0 ];
+    finish_all();
+};
+
+subtest 'dead workers that still have runs are not deleted' => sub {
+    my $worker = $play->worker;
+    my $run = $play->run($play->thread);
+    $play->claim($worker);
+    $session->query("update agent.workers set state = 'dead', dead_at = agent.now() - interval '8 days' where worker_id = $worker");
+    is_deeply [ map { $_->[0] } $session->query('select agent.sweep_workers(5)') ], [$worker], 'the caller is to release them';
+    is $session->value("select count(*) from agent.workers where worker_id = $worker"), 1;
+    is mark_dead($worker, 'true'), 1, 'the run is released';
+    sweep();
+    is $session->value("select count(*) from agent.workers where worker_id = $worker"), 0, 'the worker without runs is deleted';
     finish_all();
 };
 
