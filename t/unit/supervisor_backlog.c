@@ -169,7 +169,7 @@ static bool has_all_room(const agent_batch_queue_t *queue,
                                    0, 100 * MB);
 }
 
-static void output_is_counted_until_its_batch_is_dropped(void **state)
+static void output_is_counted_until_its_batch_is_discarded(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
@@ -228,7 +228,7 @@ int main(void)
             a_run_has_half_of_what_the_other_runs_of_its_deployment_leave),
         CHECK_TEST(credit_counts_as_what_it_reserves),
         CHECK_TEST(output_of_others_leaves_half_of_a_share_free),
-        CHECK_TEST(output_is_counted_until_its_batch_is_dropped),
+        CHECK_TEST(output_is_counted_until_its_batch_is_discarded),
         CHECK_TEST(room_is_reserved_for_one_iteration),
     };
 

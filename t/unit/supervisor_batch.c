@@ -76,18 +76,18 @@ static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
     assert_true(agent_batch_is_full(batches));
 }
 
-static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
+static void unsent_output_of_a_run_is_discarded_under_all_leases(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
     const agent_lease_key_t *key = &fixture->leases[0]->key;
-    apr_array_header_t *dropped = apr_array_make(*state, 4, sizeof(*key));
+    apr_array_header_t *discarded = apr_array_make(*state, 4, sizeof(*key));
 
     add_line(fixture, 0, 100);
     add_line(fixture, 1, 100);
     add_long_line(fixture, 0);
-    agent_batch_discard(batches, key->run_id, 0, dropped);
-    assert_int_equal(dropped->nelts, 2);
+    agent_batch_discard(batches, key->run_id, 0, discarded);
+    assert_int_equal(discarded->nelts, 2);
     assert_false(agent_batch_has_run(batches, key->run_id));
     assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
     /* The dedicated batch had no other run. */
@@ -95,7 +95,7 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     assert_int_equal(batches->backlogs.sums[AGENT_BACKLOG_DEDICATED], 0);
 }
 
-static void output_in_flight_is_not_dropped(void **state)
+static void output_in_flight_is_not_discarded(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -125,7 +125,7 @@ static void a_run_has_output_while_its_first_dedicated_batch_is_in_flight(
     assert_false(agent_batch_has_run(batches, run_id));
 }
 
-static void dropped_batches_are_not_counted(void **state)
+static void discarded_batches_are_not_counted(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -287,7 +287,7 @@ static void each_part_of_a_split_by_cost_has_twice_the_cost(void **state)
     assert_string_equal(describe(fixture), " d2 d4 d8 d7");
 }
 
-static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
+static void a_split_by_cost_keeps_the_numbers_and_replies_of_lines(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -314,7 +314,7 @@ static void a_cut_keeps_the_numbers_and_replies_of_its_lines(void **state)
     assert_memory_equal(agent_buffer_text(&batch->text), "{\"y\":1}\n{", 9);
 }
 
-static void a_cut_leaves_at_least_one_line(void **state)
+static void a_split_by_cost_leaves_at_least_one_line(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -365,11 +365,11 @@ int main(void)
             a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once),
         CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_256_kb),
         CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),
-        CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
-        CHECK_TEST(output_in_flight_is_not_dropped),
+        CHECK_TEST(unsent_output_of_a_run_is_discarded_under_all_leases),
+        CHECK_TEST(output_in_flight_is_not_discarded),
         CHECK_TEST(
             a_run_has_output_while_its_first_dedicated_batch_is_in_flight),
-        CHECK_TEST(dropped_batches_are_not_counted),
+        CHECK_TEST(discarded_batches_are_not_counted),
         CHECK_TEST(records_are_numbered_and_those_with_an_ack_due_now),
         CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
         CHECK_TEST(
@@ -378,8 +378,8 @@ int main(void)
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
         CHECK_TEST(lines_and_parts_of_a_shared_batch_count_with_their_memory),
         CHECK_TEST(each_part_of_a_split_by_cost_has_twice_the_cost),
-        CHECK_TEST(a_cut_keeps_the_numbers_and_replies_of_its_lines),
-        CHECK_TEST(a_cut_leaves_at_least_one_line),
+        CHECK_TEST(a_split_by_cost_keeps_the_numbers_and_replies_of_lines),
+        CHECK_TEST(a_split_by_cost_leaves_at_least_one_line),
         CHECK_TEST(
             a_run_that_made_a_batch_slow_uses_dedicated_batches_for_a_while),
         CHECK_TEST(shared_batches_shrink_to_63_lines_after_a_slow_one),

@@ -168,7 +168,7 @@ static void lines_that_move_precede_those_that_came_later(void **state)
     assert_int_equal(agent_buffer_length(&batch->text), 301);
 }
 
-static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
+static void a_batch_all_of_whose_lines_a_split_moves_is_discarded(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -359,7 +359,7 @@ int main(void)
         CHECK_TEST(
             lines_are_not_moved_once_the_earlier_ones_of_their_run_are_saved),
         CHECK_TEST(lines_that_move_precede_those_that_came_later),
-        CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
+        CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_discarded),
         CHECK_TEST(the_lines_of_slow_runs_leave_all_shared_batches),
         CHECK_TEST(a_slow_deployment_keeps_250_ms_of_lines_in_shared_batches),
         CHECK_TEST(one_line_waits_for_few_others_after_a_slow_batch),

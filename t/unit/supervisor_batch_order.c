@@ -172,7 +172,7 @@ static void check_history(apr_pool_t *pool, int seed)
     assert_int_equal(history.batches->moving, 0);
 }
 
-static void lines_are_saved_in_order_whatever_moves_fails_or_is_cut(
+static void lines_are_saved_in_order_whatever_moves_fails_or_is_split(
     void **state)
 {
     for (int seed = 1; seed <= HISTORIES; seed++) {
@@ -187,7 +187,7 @@ static void lines_are_saved_in_order_whatever_moves_fails_or_is_cut(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(lines_are_saved_in_order_whatever_moves_fails_or_is_cut),
+        CHECK_TEST(lines_are_saved_in_order_whatever_moves_fails_or_is_split),
     };
 
     return CHECK_RUN(tests);

@@ -44,7 +44,7 @@ static void a_dedicated_batch_waits_for_no_shared_batch_of_other_runs(
     assert_true(is_dedicated_due(q));
 }
 
-static void a_dedicated_batch_waits_for_no_output_that_was_dropped(void **state)
+static void a_dedicated_batch_waits_for_no_output_that_was_discarded(void **state)
 {
     queue_t *q = make_queue(*state);
 
@@ -156,7 +156,7 @@ static void save_first(queue_t *q, const agent_operation_t *operation,
 }
 
 /* If the database has lost the claim, the next one has the same epoch. */
-static void output_behind_that_of_a_lost_lease_is_discarded(void **state)
+static void output_after_that_of_a_lost_lease_is_discarded(void **state)
 {
     queue_t *q = make_queue(*state);
     agent_lease_t *lease = q->fixture->leases[0];
@@ -285,7 +285,7 @@ int main(void)
         CHECK_TEST(
             a_dedicated_batch_waits_for_a_shared_batch_of_its_run_in_flight),
         CHECK_TEST(a_dedicated_batch_waits_for_no_shared_batch_of_other_runs),
-        CHECK_TEST(a_dedicated_batch_waits_for_no_output_that_was_dropped),
+        CHECK_TEST(a_dedicated_batch_waits_for_no_output_that_was_discarded),
         CHECK_TEST(of_the_dedicated_batches_of_a_run_only_the_first_one_is_due),
         CHECK_TEST(shared_batches_are_sent_in_their_order),
         CHECK_TEST(a_worker_without_a_lease_saves_nothing),
@@ -300,7 +300,7 @@ int main(void)
             after_a_slow_shared_batch_other_runs_with_much_output_leave_too),
         CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
         CHECK_TEST(a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch),
-        CHECK_TEST(output_behind_that_of_a_lost_lease_is_discarded),
+        CHECK_TEST(output_after_that_of_a_lost_lease_is_discarded),
     };
 
     return CHECK_RUN(tests);

@@ -214,7 +214,7 @@ void agent_batch_clear(agent_batch_queue_t *queue)
     }
 }
 
-/* A dedicated batch is cut when it is sent (batch_split.h). */
+/* A dedicated batch is split when it is sent (batch_split.h). */
 bool agent_batch_has_room(const agent_batch_queue_t *queue,
                           const agent_batch_t *batch, int lines,
                           apr_size_t bytes)
