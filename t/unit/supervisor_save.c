@@ -44,7 +44,8 @@ static void a_dedicated_batch_waits_for_no_shared_batch_of_other_runs(
     assert_true(is_dedicated_due(q));
 }
 
-static void a_dedicated_batch_waits_for_no_output_that_was_discarded(void **state)
+static void a_dedicated_batch_waits_for_no_output_that_was_discarded(
+    void **state)
 {
     queue_t *q = make_queue(*state);
 

@@ -16,7 +16,7 @@ struct agent_backlog_t {
     char id[AGENT_UUID_SIZE];
     /* Of a deployment, that of its account; of an account: NULL. */
     agent_backlog_t *account;
-    apr_size_t bytes[AGENT_BACKLOG_KINDS];
+    apr_size_t sums[AGENT_BACKLOG_KINDS];
     /* The iteration in which its next free bytes were reserved. */
     apr_uint64_t reserved_in;
     /* Among the slow ones, once it was slow: until when, and the cost that
@@ -97,7 +97,7 @@ static void free_if_empty(agent_backlog_table_t *table, apr_hash_t *hash,
                           agent_backlog_t *backlog)
 {
     for (int i = 0; i < AGENT_BACKLOG_KINDS; i++) {
-        if (backlog->bytes[i] > 0) {
+        if (backlog->sums[i] > 0) {
             return;
         }
     }
@@ -122,8 +122,8 @@ void agent_backlog_add(agent_backlog_table_t *table, const char *deployment_id,
             table, table->by_account,
             agent_account_map_find(table->accounts, deployment_id));
     }
-    backlog->bytes[kind] += bytes;
-    backlog->account->bytes[kind] += bytes;
+    backlog->sums[kind] += bytes;
+    backlog->account->sums[kind] += bytes;
     table->sums[kind] += bytes;
 }
 
@@ -136,8 +136,8 @@ void agent_backlog_remove(agent_backlog_table_t *table,
     if (bytes == 0 || backlog == NULL) {
         return;
     }
-    backlog->bytes[kind] -= bytes;
-    backlog->account->bytes[kind] -= bytes;
+    backlog->sums[kind] -= bytes;
+    backlog->account->sums[kind] -= bytes;
     table->sums[kind] -= bytes;
     free_if_empty(table, table->by_account, backlog->account);
     free_if_empty(table, table->by_deployment, backlog);
@@ -182,10 +182,9 @@ static bool account_may_add(apr_size_t own, apr_size_t all,
 static apr_size_t bytes_in(const agent_backlog_t *backlog,
                            agent_backlog_kind_t kind)
 {
-    return kind == AGENT_BACKLOG_SHARED
-        ? backlog->bytes[AGENT_BACKLOG_SHARED]
-        : backlog->bytes[AGENT_BACKLOG_DEDICATED]
-            + backlog->bytes[AGENT_BACKLOG_CREDIT];
+    return kind == AGENT_BACKLOG_SHARED ? backlog->sums[AGENT_BACKLOG_SHARED]
+                                        : backlog->sums[AGENT_BACKLOG_DEDICATED]
+            + backlog->sums[AGENT_BACKLOG_CREDIT];
 }
 
 bool agent_backlog_has_share(const agent_backlog_table_t *table,
@@ -221,8 +220,8 @@ bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
                                             const char *deployment_id,
                                             apr_size_t bytes)
 {
-    const apr_size_t *of = look_up(table, deployment_id)->bytes;
-    const apr_size_t *account = look_up_account(table, deployment_id)->bytes;
+    const apr_size_t *of = look_up(table, deployment_id)->sums;
+    const apr_size_t *account = look_up_account(table, deployment_id)->sums;
     apr_size_t all = bytes_of_dedicated(table);
     apr_size_t others = all - of[AGENT_BACKLOG_DEDICATED]
         - of[AGENT_BACKLOG_CREDIT];
@@ -237,7 +236,7 @@ bool agent_backlog_has_share_without_credit(const agent_backlog_table_t *table,
 static bool is_half_free(const agent_backlog_table_t *table,
                          const agent_backlog_t *backlog, apr_size_t bytes)
 {
-    apr_size_t own = backlog->bytes[AGENT_BACKLOG_DEDICATED];
+    apr_size_t own = backlog->sums[AGENT_BACKLOG_DEDICATED];
     apr_size_t most = rest_of(AGENT_BATCH_MAX_DEDICATED,
                               table->sums[AGENT_BACKLOG_DEDICATED] - own)
         / 2;
@@ -293,7 +292,7 @@ bool agent_backlog_is_any_slow(const agent_backlog_table_t *table)
     AGENT_RING_EACH(backlog, &table->slow, agent_backlog_t, slow_link)
     {
         if (is_slow(table, backlog)) {
-            part += (double)backlog->bytes[AGENT_BACKLOG_COST]
+            part += (double)backlog->sums[AGENT_BACKLOG_COST]
                 / (double)backlog->batch_size.limit;
         }
         if (part > 1) {

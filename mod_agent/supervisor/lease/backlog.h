@@ -30,15 +30,18 @@
  * (AGENT_CREDIT_MEDIUM), also when their account has no other room left. */
 #define AGENT_BATCH_MEDIUM_ROOM ((apr_size_t)4 * 1024 * 1024)
 
-/* Lines in shared batches; lines in dedicated ones and long arguments; credit,
- * which reserves room in dedicated ones; of the last two, lines of up to
- * AGENT_CREDIT_MEDIUM. And the cost (batch_size.h) of the lines in shared
- * batches that are not to move. */
 typedef enum agent_backlog_kind_t {
+    /* Bytes of lines in shared batches. */
     AGENT_BACKLOG_SHARED,
+    /* Bytes of lines in dedicated batches, and of long arguments. */
     AGENT_BACKLOG_DEDICATED,
+    /* Bytes that credit reserves in dedicated batches. */
     AGENT_BACKLOG_CREDIT,
+    /* Of DEDICATED and CREDIT, the bytes of lines of up to AGENT_CREDIT_MEDIUM.
+     */
     AGENT_BACKLOG_MEDIUM,
+    /* The cost (batch_size.h), not bytes, of the lines in shared batches that
+     * are not to move. */
     AGENT_BACKLOG_COST,
     AGENT_BACKLOG_KINDS
 } agent_backlog_kind_t;

@@ -62,8 +62,9 @@ struct agent_batch_t {
     bool is_sent;
     /* Of a dedicated one: its last attempt could take half of the lease. */
     bool has_long_limit;
-    /* Failures that count; of a line alone, those for other reasons. */
+    /* Failures that count (../statement/save_failure.c). */
     int failures;
+    /* Failures of a line alone that may have a cause outside of it. */
     agent_patience_t patience;
 };
 

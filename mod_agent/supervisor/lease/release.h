@@ -26,8 +26,9 @@ typedef struct agent_release_t {
     int failures;
     /* Not sent again before (core/clock.h). */
     apr_time_t retry_at;
-    /* It is in flight; it is sent again after its result. */
+    /* It is in flight. */
     bool is_sent;
+    /* It is to be sent again after the result. */
     bool is_repeated;
 } agent_release_t;
 

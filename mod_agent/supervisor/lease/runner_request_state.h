@@ -55,9 +55,9 @@ typedef struct agent_runner_request_class_t {
 typedef struct agent_runner_request_t {
     /* In its runner's ring while is_queued. */
     APR_RING_ENTRY(agent_lease_t) link;
-    /* The run waits for the reply; and its records before the request, of which
-     * the last one is number `after`, are committed. */
+    /* The run waits for the reply. */
     bool is_waiting;
+    /* Its records up to number `after` are committed: it may be answered. */
     bool is_queued;
     apr_int64_t after;
     /* The statement in flight answers it. */

@@ -50,8 +50,9 @@ struct agent_database_t {
     apr_array_header_t *entries;
     agent_database_state_t state;
     agent_db_t *db;
-    /* They live as long as the connection, and as a statement. */
+    /* Lives as long as the connection. */
     apr_pool_t *pool;
+    /* Lives as long as a statement. */
     apr_pool_t *scratch;
     /* EPOLLIN and EPOLLOUT: its descriptor is waited for. */
     uint32_t events;

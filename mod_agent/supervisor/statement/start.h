@@ -33,7 +33,8 @@
 #define AGENT_START_MEMORY_PART 16
 /* Used instead of AgentRunnerMemory when that is 0 (no limit). */
 #define AGENT_START_MEMORY_DEFAULT ((apr_size_t)1024 * 1024 * 1024)
-#define AGENT_START_SMALL_BYTES    ((apr_size_t)64 * 1024)
+/* A start line of at most this is short: it may overtake longer ones. */
+#define AGENT_START_SMALL_BYTES ((apr_size_t)64 * 1024)
 /* Bytes of memory that one start line may take in its runner as a JSON tree
  * (core/scan.h). The built-in graph allows a state of 256 MB and an input of
  * 96 MB; the rest is a margin. */

@@ -34,11 +34,11 @@ typedef struct agent_reported_graph_t {
     agent_buffer_t report;
     /* The statement in flight has the report. */
     bool is_sent;
-    /* A runner has ended while it imported the graph, and none was ready since;
-     * a later one did so too: why, a constant, or NULL, and until when the
-     * graph is not imported. */
+    /* A runner has ended while it imported the graph; none was ready since. */
     bool is_quarantined;
+    /* Why a second one ended so, a constant; NULL: none did. */
     const char *failure;
+    /* Until then the graph is not imported. */
     apr_time_t retry_at;
     /* It has failed, and is imported again; of one graph at most. */
     bool is_retried;

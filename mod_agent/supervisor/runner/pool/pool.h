@@ -43,7 +43,8 @@ typedef struct agent_pool_lists_t {
     struct agent_pool_ring_t reporting;
 } agent_pool_lists_t;
 
-/* Then the runs of the pool end in error, until a runner starts. */
+/* After this many failed starts in a row the runs of the pool end in error,
+ * until a runner is ready. */
 #define AGENT_POOL_MAX_STARTS 5
 
 struct agent_runner_pool_t {

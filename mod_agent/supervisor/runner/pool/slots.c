@@ -8,13 +8,15 @@
 
 /* Which runners of a pool are counted. */
 typedef enum count_t {
-    /* Ordinary ones: not dead; starting or ready, without those that are to be
-     * replaced; ready. */
+    /* Ordinary ones that are not dead. */
     COUNT_ORDINARY,
+    /* Ordinary ones that start or are ready, and are not to be replaced. */
     COUNT_USEFUL,
+    /* Ordinary ones that are ready. */
     COUNT_READY,
-    /* Quarantine runners: not dead; starting. */
+    /* Quarantine runners that are not dead. */
     COUNT_QUARANTINE,
+    /* Quarantine runners that start. */
     COUNT_QUARANTINE_STARTING
 } count_t;
 
