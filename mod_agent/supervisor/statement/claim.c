@@ -224,12 +224,11 @@ static agent_runner_t *find_runner(agent_runner_table_t *table,
         : agent_slots_least_loaded(ref->pool, ref->graph);
 }
 
-/* The pool and graph of the run's graph, whose low-water mark rises; pool is
- * NULL: the deployment has another id since the claim was sent. */
+/* The pool and graph of a row; pool is NULL: the deployment has another id
+ * since the claim was sent. */
 static graph_ref_t find_graph(const agent_claim_t *claim,
                               const agent_db_result_t *result, int row)
 {
-    apr_int64_t ready_seq = agent_db_integer(result, row, COL_READY_SEQ, 0);
     const char *deployment_id = agent_db_value(result, row, COL_DEPLOYMENT);
     const char *name = agent_db_value(result, row, COL_GRAPH);
 
@@ -243,13 +242,19 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
             : -1;
 
         if (number >= 0) {
-            agent_reported_graph_t *graph = &graphs->graphs[number];
-
-            graph->max_ready_seq = AGENT_MAX(ready_seq, graph->max_ready_seq);
             return (graph_ref_t){pool, number};
         }
     }
     return (graph_ref_t){NULL, -1};
+}
+
+/* The next claims begin below this row. */
+static void raise_mark(const graph_ref_t *ref, const agent_db_result_t *result,
+                       int row)
+{
+    apr_int64_t *mark = &ref->pool->graphs.graphs[ref->graph].max_ready_seq;
+
+    *mark = AGENT_MAX(agent_db_integer(result, row, COL_READY_SEQ, 0), *mark);
 }
 
 /* Ends the leases of a run that was requeued in the database while one of this
@@ -346,6 +351,9 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     for (int row = 0; row < agent_db_rows(result); row++) {
         graph_ref_t ref = find_graph(claim, result, row);
 
+        if (ref.pool != NULL) {
+            raise_mark(&ref, result, row);
+        }
         if (agent_db_value(result, row, COL_RUN) == NULL) {
             if (ref.pool != NULL) {
                 agent_pool_wake(ref.pool, claim->context->now);

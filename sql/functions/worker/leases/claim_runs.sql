@@ -5,8 +5,9 @@
 -- executes as many as its limit (running_runs) stay ready. Quarantined runs (max_shared) are counted apart, so that
 -- neither kind blocks the other.
 -- p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools: one element each per graph that the worker executes.
--- Only runs whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has
--- claimed everything, so that the scan does not begin at dead index entries. p_pools: the number of the pool.
+-- Only runs whose ready_seq is greater than the graph's: a worker passes a number well below the highest that it has
+-- claimed, so that the scan does not begin at dead index entries, and 0 once a second, since rows below may have been
+-- locked, held back or quarantined. p_pools: the number of the pool.
 -- p_limits, p_quarantined: one element each per pool, beginning with pool number 1: the free slots for runs, and those
 -- for quarantined runs. Both are -1 for a pool without a runner: none of its runs is leased, but a row reports that it
 -- has a ready one.
