@@ -170,28 +170,50 @@ typedef struct load_t {
     bool is_blocked;
 } load_t;
 
-static bool must_wait(load_t *load, const agent_runs_t *runs,
-                      const agent_lease_t *lease)
+/* Whether the run waits for others of its runner to end. */
+static bool waits_for_others(const load_t *load, const agent_runs_t *runs,
+                             const agent_lease_t *lease)
 {
-    if (is_small(lease)) {
-        return false;
-    }
-    load->is_full |= !fits(runs, load->started, lease);
-    return load->is_full;
+    return !is_small(lease)
+        && (load->is_full || !fits(runs, load->started, lease));
 }
 
-/* Whether the statement and the pipe have room for a line. Lines of more than
- * AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake them. */
-static bool can_pass(const portion_t *portion, load_t *load, apr_size_t bytes)
+/* Whether a line waits for room in the statement or the pipe. Lines of more
+ * than AGENT_START_SMALL_BYTES keep their order; shorter ones may overtake
+ * them. */
+static bool waits_for_room(const portion_t *portion, const load_t *load,
+                           apr_size_t bytes)
 {
-    bool has_space = has_room(portion->bytes, bytes, AGENT_START_BYTES)
-        && has_share(load->input, portion->input, bytes);
-
-    if (bytes <= AGENT_START_SMALL_BYTES) {
-        return has_space;
+    if (!has_room(portion->bytes, bytes, AGENT_START_BYTES)
+        || !has_share(load->input, portion->input, bytes)) {
+        return true;
     }
-    load->is_blocked |= !has_space || load->input > AGENT_START_RUNNER_BYTES;
-    return !load->is_blocked;
+    return bytes > AGENT_START_SMALL_BYTES
+        && (load->is_blocked || load->input > AGENT_START_RUNNER_BYTES);
+}
+
+/* Takes the line of a run, or else sets in *load that later ones wait too. */
+static void take_line(portion_t *portion, load_t *load,
+                      const agent_runs_t *runs, agent_lease_t *lease)
+{
+    apr_size_t bytes = lease->start_bytes;
+
+    if (waits_for_others(load, runs, lease)) {
+        load->is_full = true;
+        return;
+    }
+    if (waits_for_room(portion, load, bytes)) {
+        load->is_blocked |= bytes > AGENT_START_SMALL_BYTES;
+        return;
+    }
+    if (portion->leases != NULL) {
+        APR_ARRAY_PUSH(portion->leases, agent_lease_t *) = lease;
+    }
+    portion->count++;
+    portion->bytes += bytes;
+    portion->input += bytes;
+    load->input += bytes;
+    load->started += weigh(lease);
 }
 
 static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
@@ -206,19 +228,10 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
         if (portion->count >= queue->limit.current) {
             return;
         }
-        if (!agent_lease_waits(lease) || agent_lease_waits_for_previous(lease)
-            || must_wait(&load, queue->runs, lease)
-            || !can_pass(portion, &load, lease->start_bytes)) {
-            continue;
+        if (agent_lease_waits(lease)
+            && !agent_lease_waits_for_previous(lease)) {
+            take_line(portion, &load, queue->runs, lease);
         }
-        if (portion->leases != NULL) {
-            APR_ARRAY_PUSH(portion->leases, agent_lease_t *) = lease;
-        }
-        portion->count++;
-        portion->bytes += lease->start_bytes;
-        portion->input += lease->start_bytes;
-        load.input += lease->start_bytes;
-        load.started += weigh(lease);
     }
 }
 
