@@ -92,7 +92,7 @@ static void on_bulk_connected(void *part, bool is_first,
 {
     agent_supervisor_t *sv = part;
 
-    agent_worker_on_bulk_connected(&sv->worker, is_first, info);
+    agent_worker_on_bulk_connected(&sv->worker, is_first);
     agent_save_failure_on_connected(&sv->save);
 }
 

@@ -51,10 +51,9 @@ static void after_a_reconnect_leases_are_checked_at_once_and_workers_later(
 static void after_a_reconnect_of_the_bulk_connection_workers_are_swept_later(
     void **state)
 {
-    static const agent_session_info_t info;
     fixture_t *f = make_fixture(*state);
 
-    agent_worker_on_bulk_connected(&f->worker, false, &info);
+    agent_worker_on_bulk_connected(&f->worker, false);
     assert_in_range(apr_time_as_msec(f->worker.sweep_at - NOW), 8000, 12000);
     assert_true(f->schedule.check_at == AGENT_CLOCK_NEVER);
 }

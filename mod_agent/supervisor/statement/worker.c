@@ -54,11 +54,9 @@ static void warn_of_connections(const agent_context_t *context,
     }
 }
 
-void agent_worker_on_connected(void *part, bool is_first,
+void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
                                const agent_session_info_t *info)
 {
-    agent_worker_t *worker = part;
-
     if (is_first) {
         warn_of_settings(worker->context, info->unsafe);
         warn_of_connections(worker->context, info->connections);
@@ -72,11 +70,8 @@ void agent_worker_on_connected(void *part, bool is_first,
     agent_schedule_claim(worker->schedule);
 }
 
-void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const agent_session_info_t *info)
+void agent_worker_on_bulk_connected(agent_worker_t *worker, bool is_first)
 {
-    agent_worker_t *worker = part;
-
     if (!is_first) {
         delay_sweep(worker);
     }

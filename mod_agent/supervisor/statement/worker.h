@@ -116,10 +116,9 @@ static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
 /* Called when the control connection, or the bulk connection, is up. On the
  * control connection a renewal, a check and a claim are due at once. After a
  * reconnect of either the sweep is delayed. */
-void agent_worker_on_connected(void *part, bool is_first,
+void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
                                const agent_session_info_t *info);
-void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const agent_session_info_t *info);
+void agent_worker_on_bulk_connected(agent_worker_t *worker, bool is_first);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
 void agent_worker_tick(agent_worker_t *worker);
