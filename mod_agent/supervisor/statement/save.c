@@ -106,19 +106,19 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
                                 database->scratch);
 }
 
-/* The limits of one transaction. */
-static const agent_statement_t set_limits = {
+/* The time limits of one transaction. */
+static const agent_statement_t set_timeouts = {
     .params = 2,
     .sql = "select pg_catalog.set_config('statement_timeout', $1, true), "
            "pg_catalog.set_config('lock_timeout', $2, true)"};
 
-static void set_limits_of(const char *limits[2], const agent_save_t *save,
-                          const agent_batch_t *batch, apr_pool_t *pool)
+static void print_timeouts(const char *timeouts[2], const agent_save_t *save,
+                           const agent_batch_t *batch, apr_pool_t *pool)
 {
-    limits[0] = agent_session_limit(
+    timeouts[0] = agent_session_limit(
         agent_save_limit(save->runs->context, batch), pool);
-    limits[1] = agent_session_limit(agent_save_lock_limit(save->runs, batch),
-                                    pool);
+    timeouts[1] = agent_session_limit(agent_save_lock_limit(save->runs, batch),
+                                      pool);
 }
 
 static apr_status_t send_dedicated(void *part, agent_database_t *database,
@@ -130,7 +130,7 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     agent_batch_t *batch = next_dedicated(save, is_on_bulk);
     apr_pool_t *pool = database->scratch;
     const agent_lease_t *lease;
-    const char *limits[2];
+    const char *timeouts[2];
     agent_db_params_t params;
 
     if (batch == NULL) {
@@ -145,11 +145,11 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     save->sent_on = database;
     batch->has_long_limit = !is_on_bulk && agent_save_needs_long_limit(lease);
     database->limit = agent_save_limit(save->runs->context, batch);
-    set_limits_of(limits, save, batch, pool);
+    print_timeouts(timeouts, save, batch, pool);
     agent_save_params_make(&params, save->worker->id, batch, pool);
     agent_batch_send_begin(queue, batch);
-    return agent_db_send_both(database->db, &set_limits, limits, &save_batch,
-                              &params, err, pool);
+    return agent_db_send_both(database->db, &set_timeouts, timeouts,
+                              &save_batch, &params, err, pool);
 }
 
 /* has_next: a run that waited for one of the batch is ready. */
