@@ -169,7 +169,7 @@ static void init_statements(agent_supervisor_t *sv)
     sv->starts = (agent_start_queue_t){
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
     agent_start_init(&sv->starts);
-    sv->answer = (agent_read_parts_t){
+    sv->read_parts = (agent_read_parts_t){
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
     sv->check = (agent_lease_check_t){&sv->worker, &sv->runners, &sv->runs,
                                       &sv->schedule};
@@ -230,7 +230,7 @@ static void add_operations(agent_supervisor_t *sv)
 
     agent_database_add(bulk, &agent_release_runs_operation, &sv->release);
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
-    agent_database_add(bulk, &agent_read_parts_operation, &sv->answer);
+    agent_database_add(bulk, &agent_read_parts_operation, &sv->read_parts);
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
     agent_database_add(bulk, &agent_sweep_workers_operation, &sv->worker);
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);

@@ -60,7 +60,7 @@ typedef struct agent_supervisor_t {
     agent_lease_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
-    agent_read_parts_t answer;
+    agent_read_parts_t read_parts;
     agent_save_t save;
     agent_release_runs_t release;
     agent_notify_t notify;

@@ -17,9 +17,9 @@
 
 enum { COL_CODE, COL_BODY, COL_CURSOR };
 
-static bool fits(const agent_read_parts_t *answer, const agent_lease_t *lease)
+static bool fits(const agent_read_parts_t *parts, const agent_lease_t *lease)
 {
-    return agent_start_has_room(answer->runners, lease->group->runner,
+    return agent_start_has_room(parts->runners, lease->group->runner,
                                 LINE_BYTES);
 }
 
@@ -31,24 +31,24 @@ static bool has_room(void *baton, const agent_lease_t *lease)
         && (lease->request.long_bytes > 0 || fits(baton, lease));
 }
 
-static agent_lease_t *find_next(agent_read_parts_t *answer)
+static agent_lease_t *find_next(agent_read_parts_t *parts)
 {
-    return agent_runner_request_find(&answer->runs->requests, has_room, answer);
+    return agent_runner_request_find(&parts->runs->requests, has_room, parts);
 }
 
-static apr_time_t due_answer(void *part)
+static apr_time_t due_part(void *part)
 {
-    agent_read_parts_t *answer = part;
+    agent_read_parts_t *parts = part;
 
-    return agent_worker_is_live(answer->worker) && !answer->runners->is_stopped
-            && find_next(answer) != NULL
-        ? answer->retry_at
+    return agent_worker_is_live(parts->worker) && !parts->runners->is_stopped
+            && find_next(parts) != NULL
+        ? parts->retry_at
         : AGENT_CLOCK_NEVER;
 }
 
 /* Deployment, thread, the state's checkpoint or the arguments, cursor, bytes.
  */
-#define ANSWER_PARAMS 5
+#define READ_PARAMS 5
 
 /* Worker, deployment, run, epoch, arguments, cursor, bytes, ttl. When the
  * connection is lost it may be executed twice: the puts are the same. */
@@ -57,23 +57,23 @@ static apr_time_t due_answer(void *part)
 /* In the order of agent_runner_request_op_t. */
 static const agent_statement_t statements[AGENT_RUNNER_REQUEST_OPS] = {
     {.name = "agent_read_state",
-     .params = ANSWER_PARAMS,
+     .params = READ_PARAMS,
      .sql =
          "select code, body, cursor from agent.read_state($1, $2, $3, $4, $5)"},
     {.name = "agent_read_checkpoint",
-     .params = ANSWER_PARAMS,
+     .params = READ_PARAMS,
      .sql = "select code, body, cursor from agent.read_checkpoint($1, $2, $3, "
             "$4, $5)"},
     {.name = "agent_read_checkpoints",
-     .params = ANSWER_PARAMS,
+     .params = READ_PARAMS,
      .sql = "select code, body, cursor from agent.read_checkpoints($1, $2, $3, "
             "$4, $5)"},
     {.name = "agent_read_delta",
-     .params = ANSWER_PARAMS,
+     .params = READ_PARAMS,
      .sql =
          "select code, body, cursor from agent.read_delta($1, $2, $3, $4, $5)"},
     {.name = "agent_read_blobs",
-     .params = ANSWER_PARAMS,
+     .params = READ_PARAMS,
      .sql =
          "select code, body, cursor from agent.read_blobs($1, $2, $3, $4, $5)"},
     {.name = "agent_use_store",
@@ -100,14 +100,14 @@ static const char *print_ttl(const agent_lease_group_t *group, apr_pool_t *pool)
 
 /* Sets the parameters; those that are not borrowed are in scratch. */
 static void set_params(const char *params[STORE_PARAMS],
-                       const agent_read_parts_t *answer,
+                       const agent_read_parts_t *parts,
                        const agent_lease_t *lease, apr_pool_t *scratch)
 {
     const agent_runner_request_t *request = &lease->request;
     int at = 0;
 
     if (request->op == AGENT_RUNNER_REQUEST_STORE) {
-        params[at++] = answer->worker->id;
+        params[at++] = parts->worker->id;
         params[at++] = lease->deployment_id;
         params[at++] = apr_pstrmemdup(scratch, lease->key.run_id,
                                       sizeof(lease->key.run_id));
@@ -120,32 +120,31 @@ static void set_params(const char *params[STORE_PARAMS],
     params[at++] = third_param(request);
     params[at++] = request->cursor[0] != '\0' ? request->cursor : NULL;
     params[at++] = apr_itoa(scratch,
-                            fits(answer, lease) ? AGENT_READ_PARTS_BYTES : 0);
+                            fits(parts, lease) ? AGENT_READ_PARTS_BYTES : 0);
     if (request->op == AGENT_RUNNER_REQUEST_STORE) {
         params[at] = print_ttl(lease->group, scratch);
     }
 }
 
-static apr_status_t send_answer(void *part, agent_database_t *database,
-                                agent_error_t **err)
+static apr_status_t send_part(void *part, agent_database_t *database,
+                              agent_error_t **err)
 {
-    agent_read_parts_t *answer = part;
-    agent_lease_t *lease = find_next(answer);
+    agent_read_parts_t *parts = part;
+    agent_lease_t *lease = find_next(parts);
     const char *params[STORE_PARAMS];
 
-    /* due_answer() has found one. */
+    /* due_part() has found one. */
     lease->request.is_sent = true;
-    answer->key = lease->key;
-    set_params(params, answer, lease, database->scratch);
+    parts->key = lease->key;
+    set_params(params, parts, lease, database->scratch);
     return agent_db_send(database->db, &statements[lease->request.op], params,
                          err, database->scratch);
 }
 
 /* The run of the statement in flight, unless it no longer waits for it. */
-static agent_lease_t *find_sent(const agent_read_parts_t *answer)
+static agent_lease_t *find_sent(const agent_read_parts_t *parts)
 {
-    agent_lease_t *lease = agent_lease_find(&answer->runs->leases,
-                                            &answer->key);
+    agent_lease_t *lease = agent_lease_find(&parts->runs->leases, &parts->key);
 
     return lease != NULL && lease->request.is_sent ? lease : NULL;
 }
@@ -205,21 +204,31 @@ static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
     }
 }
 
-/* Refuses a request; one that is wrong counts as a breach after a few. */
+/* A code of the database, and the message for its runner. */
+typedef struct refusal_t {
+    const char *code;
+    const char *message;
+    /* The request is wrong: a few of these count as a breach. */
+    bool is_wrong;
+} refusal_t;
+
+static const refusal_t refusals[] = {
+    {"invalid_args", "The arguments are not those of the operation.", true},
+    {"invalid_cursor", "The cursor is not one of this result.", true},
+    {"run_taken", "The run was taken from this runner.", false},
+    {"too_many_items", "It would examine more items than a request may.",
+     false},
+};
+
 static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
 {
-    static const char *const refusals[][2] = {
-        {"invalid_args", "The arguments are not those of the operation."},
-        {"invalid_cursor", "The cursor is not one of this result."},
-        /* Not wrong. */
-        {"run_taken", "The run was taken from this runner."},
-        {"too_many_items", "It would examine more items than a request may."}};
+    for (apr_size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+        const refusal_t *refusal = &refusals[i];
 
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(code, refusals[i][0]) == 0) {
-            lease->request.refused += i < 2;
-            agent_runner_request_refuse(&runs->requests, lease, refusals[i][0],
-                                        refusals[i][1]);
+        if (strcmp(code, refusal->code) == 0) {
+            lease->request.refused += refusal->is_wrong;
+            agent_runner_request_refuse(&runs->requests, lease, refusal->code,
+                                        refusal->message);
             return;
         }
     }
@@ -227,10 +236,10 @@ static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
                                 "It is not in the database, or was deleted.");
 }
 
-static void receive_answer(void *part, const agent_db_result_t *result)
+static void receive_part(void *part, const agent_db_result_t *result)
 {
-    agent_read_parts_t *answer = part;
-    agent_lease_t *lease = find_sent(answer);
+    agent_read_parts_t *parts = part;
+    agent_lease_t *lease = find_sent(parts);
     const char *code;
     apr_pool_t *pool;
 
@@ -239,52 +248,52 @@ static void receive_answer(void *part, const agent_db_result_t *result)
     }
     code = agent_db_value(result, 0, COL_CODE);
     if (strcmp(code, "ok") != 0) {
-        refuse(answer->runs, lease, code);
+        refuse(parts->runs, lease, code);
         return;
     }
-    apr_pool_create(&pool, answer->runs->context->pool);
-    hand_over(answer->runs, lease, join_bodies(result, pool),
+    apr_pool_create(&pool, parts->runs->context->pool);
+    hand_over(parts->runs, lease, join_bodies(result, pool),
               agent_db_value(result, agent_db_rows(result) - 1, COL_CURSOR));
     apr_pool_destroy(pool);
 }
 
-static void fail_answer(void *part, agent_failure_t failure)
+static void fail_part(void *part, agent_failure_t failure)
 {
-    agent_read_parts_t *answer = part;
-    agent_lease_t *lease = find_sent(answer);
+    agent_read_parts_t *parts = part;
+    agent_lease_t *lease = find_sent(parts);
 
     /* The fault of one run, which delays no other. */
     if (failure == AGENT_FAILURE_DATA && lease != NULL
         && lease->request.op != AGENT_RUNNER_REQUEST_STATE) {
-        refuse(answer->runs, lease, "invalid_args");
+        refuse(parts->runs, lease, "invalid_args");
         return;
     }
-    answer->retry_at = agent_database_retry_at(answer->runs->context, failure);
+    parts->retry_at = agent_database_retry_at(parts->runs->context, failure);
     if (lease == NULL) {
         return;
     }
     /* An operator, or a tool that ends long statements, may cancel any. */
     if (agent_failure_is_transient(failure) || failure == AGENT_FAILURE_CANCEL
         || ++lease->request.failures < MAX_FAILURES) {
-        agent_runner_request_postpone(&answer->runs->requests, lease);
+        agent_runner_request_postpone(&parts->runs->requests, lease);
         return;
     }
-    agent_report_write(answer->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
+    agent_report_write(parts->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
                        "a request of run %.36s could not be answered: %s; it "
                        "is refused",
                        lease->key.run_id, agent_failure_cause(failure));
     if (failure == AGENT_FAILURE_TIMEOUT) {
-        agent_runner_request_refuse(&answer->runs->requests, lease,
+        agent_runner_request_refuse(&parts->runs->requests, lease,
                                     "state_timeout",
                                     "The result could not be read in time.");
     }
     else {
         agent_runner_request_refuse(
-            &answer->runs->requests, lease, "state_failed",
+            &parts->runs->requests, lease, "state_failed",
             "The database could not read the result; the server's error log "
             "says why (AGT0313).");
     }
 }
 
 const agent_operation_t agent_read_parts_operation = {
-    "answer", due_answer, send_answer, receive_answer, fail_answer};
+    "read_parts", due_part, send_part, receive_part, fail_part};
