@@ -66,6 +66,7 @@ declare
     v_only_events boolean := not true = any (p_locks_thread);
     v_promoted    boolean := false;
     v_started     timestamptz := clock_timestamp();
+    v_parsed      timestamptz;
     v_locking     interval;
 begin
     v_runs := (
@@ -83,19 +84,18 @@ begin
                        when i.checkpoint_id is null then i.data
                        when i.path is not null then agent.place_values(
                            i.data::json, array(select json_array_elements_text(i.path)))
-                   end,
-                   i.checkpoint_id))
+                   end, i.checkpoint_id))
           from unnest(
                    p_event_runs, p_event_seqs, p_event_names, p_event_data, p_event_checkpoint_ids, p_event_paths)
                as i (run, seq, event, data, checkpoint_id, path));
 
-    v_locking := clock_timestamp() - v_started;
+    v_parsed := clock_timestamp();
     lock table only agent.run_events in row exclusive mode;
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
     v_leases := agent.fence_leases(p_worker_id, v_runs);
-    v_locking := clock_timestamp() - v_started - v_locking;
+    v_locking := clock_timestamp() - v_parsed;
 
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
