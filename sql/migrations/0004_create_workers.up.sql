@@ -45,7 +45,7 @@ comment on column agent.workers.failing_deployment_ids is
 comment on column agent.workers.failing_graph_ids is 'The names of those graphs, in the same order.';
 comment on column agent.workers.state is 'live, draining (gets no new runs) or dead (final).';
 comment on column agent.workers.lease_until is
-    'Other nodes may mark it dead after this, by the database''s clock.';
+    'Other hosts may mark it dead 5 seconds after this, by the database''s clock.';
 comment on column agent.workers.started_at is 'When it registered.';
 comment on column agent.workers.dead_at is 'When it was marked dead.';
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends a leased run in error, because a transaction that saves its output, releases it or rolls it back takes
--- too long. A cancel is ignored; checkpoints and events are kept. p_run_id null: the run that
--- agent.mark_worker_dead would release first.
+-- Ends a leased run in error: its output cannot be stored, it cannot be released, or its account may store no more.
+-- A cancel is ignored; checkpoints and events are kept. p_run_id null: the run that agent.mark_worker_dead would
+-- release first.
 -- Returns: the run with outcome error; no row when the worker no longer holds the lease.
 -- Locks:   the thread, then the queue row, then the record.
 create or replace function agent.fail_run(

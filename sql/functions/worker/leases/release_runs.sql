@@ -4,7 +4,7 @@
 -- ...". p_max_shared: runs, itself included, that may share a runner with one of these from now on; -1: any
 -- number again; null: unchanged.
 -- Returns: one row per item: requeued, error (no attempts left: RunGivenUpError), interrupted, rolled_back (a
---          cancel was requested), gone (no longer held).
+--          cancel was requested), success (a call whose update was saved), gone (no longer held).
 -- Locks:   the threads, then the queue rows, then the run rows.
 create or replace function agent.release_runs(
     p_worker_id bigint,

@@ -6,9 +6,10 @@
 -- Without graphs it serves no runs; those of the host's earlier workers are no longer accepted once these are not
 -- live.
 -- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id; the
---          nil UUID, which has no runs, where the account does not exist or is closed. Without graphs one row, with
---          null.
--- Locks:   the new row, new deployments, and new assistants in the order of their keys.
+--          nil UUID, which has no runs, where the account does not exist, is closed, or has as many deployments as it
+--          may. Without graphs one row, with null.
+-- Locks:   the new row, the account with a limit of deployments, new deployments, and new assistants in the order of
+--          their keys.
 create or replace function agent.register_worker(
     p_node_name text,
     p_host_boot_id text,

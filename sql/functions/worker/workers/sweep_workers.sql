@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Marks workers of any host dead whose lease ended more than p_late_sec seconds ago, and makes the webhooks that they
 -- were delivering due. Until then a late renewal succeeds. Concurrent callers do not wait for each other.
+-- Deletes workers that died a week ago and have no runs.
 -- Returns: dead workers that still have runs; the caller calls agent.mark_worker_dead for each.
--- Locks:   the workers that it marks, skipping locked ones, then rows of the outbox.
+-- Locks:   the workers that it marks, skipping locked ones, then rows of the outbox, then the rows that it deletes.
 create or replace function agent.sweep_workers(p_late_sec integer) returns setof bigint
 language plpgsql volatile security invoker set search_path = ''
 as $function$
