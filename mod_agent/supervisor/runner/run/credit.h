@@ -106,11 +106,9 @@ bool agent_credit_is_half_free(const agent_credit_queue_t *queue,
                                const agent_lease_t *lease);
 
 /* Sends `go` to the waiting runs whose output is committed and, for a long
- * line, whose line fits into dedicated batches. Credit that is not used lapses
- * after 10 s (timing.credit), or after 2 s when a runner without credit waits
- * for its room; each credit of the runner that lapsed before halves both times,
- * down to a 64th. Called each iteration of the loop; returns when to call it
- * again at the latest. */
+ * line, whose line fits into dedicated batches. Ends credit that was not used
+ * for too long (README.md). Called each iteration of the loop; returns when to
+ * call it again at the latest. */
 apr_time_t agent_credit_step(agent_credit_queue_t *queue);
 
 #endif
