@@ -156,6 +156,7 @@ subtest 'a state that the database cannot read is refused' => sub {
         my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
         is $reply->{code}, 'state_failed', 'the request is refused after three failures, with the code of a refusal';
         ok $sv->wait_log(qr/AGT0375: a request of run \S+ could not be answered: the database refused it;/), 'the log says why';
+        like $sv->log_text, qr/AGT0313: read_parts failed: /, 'the log names the statement';
     });
     with_body(q(return query values ('ok', '{"values":{"a":', null), ('ok', null, null), ('ok', '}}', null);), sub {
         my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
