@@ -9,6 +9,7 @@ import { checkFormat, UPDATE_ID } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './jsontext.mjs';
 import { Known } from './known.mjs';
+import { checkChannel, checkId, checkNamespace, deltaGroups } from './names.mjs';
 import { keepNewest } from './recent.mjs';
 import { Repeat } from './repeat.mjs';
 import { addWrite, byTask, difference, isEqual, join, parsed } from './references.mjs';
@@ -19,15 +20,9 @@ const INDEXES = new Map([['__error__', -1], ['__scheduled__', -2], ['__interrupt
 const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
-const NS_BYTES_MAX = 2048;
 const TASK_ID_MAX = 128;
 // The longest path of a task; it contains the name of the node, and only orders writes.
 const TASK_PATH_BYTES_MAX = 1024;
-// The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
-const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const DELTA_CHANNELS_MAX = 64;
-const DELTA_BYTES_MAX = 3800;
 
 export class Records {
     #output;
@@ -266,13 +261,7 @@ export class Records {
         if (threadId === undefined || threadId !== this.#threadId) {
             throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
         }
-        if (Buffer.byteLength(ns) > NS_BYTES_MAX) {
-            throw new RunnerError('NotRenderedError', `the namespace of a subgraph has more than ${NS_BYTES_MAX} bytes`);
-        }
-        if (BAD_NS.test(ns)) {
-            throw new RunnerError('NotRenderedError',
-                `the name of a node with a subgraph has no quotes, backslashes or control characters: ${ns}`);
-        }
+        checkNamespace(ns);
         return ns;
     }
 
@@ -460,43 +449,10 @@ function hasMembers(metadata, members) {
     return Object.entries(members).every(([name, value]) => isDeepStrictEqual(metadata?.[name], value));
 }
 
-// The id may be one that the graph's own code has made.
-function checkId(id) {
-    if (id !== undefined && id !== null && id !== '' && !UUID.test(id)) {
-        throw new RunnerError('ValueError', `a checkpoint_id is a UUID in lower case, not "${String(id).slice(0, 80)}"`);
-    }
-}
-
-// Names of channels, some of which contain names of nodes, are not cleaned: a changed name
-// would be that of another channel.
-function checkChannel(name) {
-    if (cleanText(name) !== name) {
-        throw new RunnerError('NotRenderedError',
-            `the name of a channel or node has no U+0000 and no unpaired surrogates: ${JSON.stringify(name).slice(0, 80)}`);
-    }
-}
-
 // The version of a channel that follows: a number in 32 digits, a random part,
 // so that two branches of a thread do not share versions.
 export function nextVersion(current) {
     const number = typeof current === 'string' ? Number.parseInt(current, 10) : current ?? 0;
     const random = String(Math.floor(Math.random() * 1e16)).padStart(16, '0');
     return `${String(number + 1).padStart(32, '0')}.${random}`;
-}
-
-// Names of channels in groups that a request may have, beside the namespace.
-function deltaGroups(ns, names) {
-    const most = DELTA_BYTES_MAX - Buffer.byteLength(JSON.stringify(ns));
-    const groups = [];
-    let bytes = most;
-    for (const name of names) {
-        const length = Buffer.byteLength(JSON.stringify(name)) + 1;
-        if (bytes + length > most || groups.at(-1).length === DELTA_CHANNELS_MAX) {
-            groups.push([]);
-            bytes = 0;
-        }
-        groups.at(-1).push(name);
-        bytes += length;
-    }
-    return groups;
 }
