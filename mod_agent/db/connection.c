@@ -49,6 +49,11 @@ bool agent_db_is_over(const agent_db_t *db)
     return agent_db_is_panic(db) || strcmp(db->severity, "FATAL") == 0;
 }
 
+bool agent_db_is_error(const agent_db_t *db)
+{
+    return strcmp(db->severity, "ERROR") == 0;
+}
+
 int agent_db_socket(const agent_db_t *db)
 {
     return db->conn != NULL ? PQsocket(db->conn) : -1;

@@ -17,4 +17,8 @@ bool agent_db_notice_is_crash(agent_db_t *db);
 bool agent_db_is_panic(const agent_db_t *db);
 bool agent_db_is_over(const agent_db_t *db);
 
+/* Whether it failed with ERROR, after which the connection is used on; false
+ * too if the severity is unknown, as that of some poolers. */
+bool agent_db_is_error(const agent_db_t *db);
+
 #endif

@@ -335,11 +335,11 @@ static void a_panic_loses_the_connection(void **state)
 
 /* A pooler may send no severity that libpq knows, and closes the connection
  * next: another statement on it would be lost too. */
-static void an_error_of_class_08_loses_the_connection(void **state)
+static void class_08_without_a_severity_loses_the_connection(void **state)
 {
-    static const char *const severities[] = {NULL, "ERROR", "FATAL"};
+    static const char *const severities[] = {NULL, "FATAL"};
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         fixture_t *f = make_fixture(*state);
 
         fail_with(f, severities[i], "08P01");
@@ -347,6 +347,17 @@ static void an_error_of_class_08_loses_the_connection(void **state)
         assert_int_equal(f->losses, 1);
         assert_int_equal(f->last_failure, AGENT_FAILURE_LOST);
     }
+}
+
+/* Of a trigger's connection to another server: it is rolled back. */
+static void an_error_of_class_08_keeps_the_connection(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    fail_with(f, "ERROR", "08006");
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+    assert_int_equal(f->last_failure, AGENT_FAILURE_RETRY);
+    assert_true(agent_database_retry_at(&f->context, f->last_failure) > NOW);
 }
 
 /* A disk without room for the WAL. */
@@ -472,7 +483,8 @@ int main(void)
         CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
         CHECK_TEST(a_fatal_error_is_the_failure_of_its_sqlstate),
         CHECK_TEST(a_panic_loses_the_connection),
-        CHECK_TEST(an_error_of_class_08_loses_the_connection),
+        CHECK_TEST(class_08_without_a_severity_loses_the_connection),
+        CHECK_TEST(an_error_of_class_08_keeps_the_connection),
         CHECK_TEST(a_panic_without_resources_is_a_shortage),
         CHECK_TEST(a_statement_that_ends_before_its_limit_was_cancelled),
         CHECK_TEST(a_connection_takes_any_number_of_operations),

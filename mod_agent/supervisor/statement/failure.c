@@ -67,14 +67,16 @@ agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
     static const char *const timeout[] = {"57014", "25P04", NULL};
     static const char *const shortage[] = {"53", "58", NULL};
     static const char *const lock[] = {"55P03", NULL};
-    /* From a pooler: its connection to the server. It may not say FATAL. */
-    static const char *const lost[] = {"08", NULL};
+    /* A pooler's, perhaps without FATAL; with an ERROR that of a trigger. */
+    static const char *const connection[] = {"08", NULL};
     const char *state = agent_db_sqlstate(db);
+    bool is_connection = is_one_of(state, connection);
 
     if (is_one_of(state, shortage)) {
         return AGENT_FAILURE_SHORTAGE;
     }
-    if (state[0] == '\0' || is_one_of(state, lost) || agent_db_is_panic(db)) {
+    if (state[0] == '\0' || agent_db_is_panic(db)
+        || (is_connection && !agent_db_is_error(db))) {
         return AGENT_FAILURE_LOST;
     }
     for (int i = 0; i < AGENT_FAILURE_STATE_PARTS - AGENT_FAILURE_DATA; i++) {
@@ -94,7 +96,7 @@ agent_failure_t agent_failure_of(const agent_db_t *db, apr_interval_time_t used,
     if (is_one_of(state, lock)) {
         return AGENT_FAILURE_LOCK;
     }
-    return is_one_of(state, retry) || agent_db_is_stale(db)
+    return is_connection || is_one_of(state, retry) || agent_db_is_stale(db)
         ? AGENT_FAILURE_RETRY
         : AGENT_FAILURE_OTHER;
 }
