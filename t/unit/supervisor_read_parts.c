@@ -7,6 +7,19 @@
 
 #include "../../mod_agent/supervisor/statement/read_parts.h"
 
+static void request_state(const queue_t *q, int run)
+{
+    agent_lease_t *lease = q->fixture->leases[run];
+    agent_line_t line = {.type = AGENT_LINE_REQUEST,
+                         .op = "state.get",
+                         .op_length = strlen("state.get"),
+                         .cursor = ""};
+
+    agent_runner_request_begin(lease, "01890000-0000-7000-8000-00000000000c");
+    assert_null(
+        agent_runner_request_take(&q->fixture->runs->requests, lease, &line));
+}
+
 /* Run 0 has requested a part of its state. */
 static agent_read_parts_t *make_request(queue_t *q)
 {
@@ -14,10 +27,6 @@ static agent_read_parts_t *make_request(queue_t *q)
     agent_runner_request_queue_t *queue = &q->fixture->runs->requests;
     agent_read_parts_t *answer = apr_pcalloc(q->fixture->runs->context->pool,
                                              sizeof(*answer));
-    agent_line_t line = {.type = AGENT_LINE_REQUEST,
-                         .op = "state.get",
-                         .op_length = strlen("state.get"),
-                         .cursor = ""};
 
     *answer = (agent_read_parts_t){.worker = &q->worker,
                                    .runners = q->fixture->io->runners,
@@ -25,8 +34,7 @@ static agent_read_parts_t *make_request(queue_t *q)
                                    .key = lease->key};
     agent_runner_request_init(queue, &q->batches->backlogs,
                               q->fixture->runs->context->pool);
-    agent_runner_request_begin(lease, "01890000-0000-7000-8000-00000000000c");
-    assert_null(agent_runner_request_take(queue, lease, &line));
+    request_state(q, 0);
     return answer;
 }
 
@@ -48,7 +56,7 @@ static void a_request_whose_statement_fails_three_times_is_refused(void **state)
     agent_read_parts_t *answer = make_request(q);
 
     assert_true(fail_request(q, answer, AGENT_FAILURE_TIMEOUT));
-    assert_true(fail_request(q, answer, AGENT_FAILURE_LOST));
+    assert_true(fail_request(q, answer, AGENT_FAILURE_OTHER));
     assert_false(fail_request(q, answer, AGENT_FAILURE_TIMEOUT));
 }
 
@@ -63,7 +71,38 @@ static void cancels_and_failures_that_may_pass_do_not_count(void **state)
         assert_true(fail_request(q, answer, failures[i % 3]));
         assert_true(answer->retry_at > NOW);
     }
-    assert_int_equal(q->fixture->leases[0]->request.failures, 0);
+    assert_int_equal(q->fixture->leases[0]->request.retry.failures, 0);
+}
+
+/* A statement of another run may crash the database. */
+static void a_request_whose_connection_is_lost_is_refused_after_an_hour(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+    apr_time_t *now = &q->fixture->runs->context->now;
+
+    while (fail_request(q, answer, AGENT_FAILURE_LOST)) {
+        apr_time_t due = (agent_read_parts_operation.due)(answer);
+
+        assert_true(due > *now);
+        *now = due;
+    }
+    assert_true(*now - NOW >= apr_time_from_sec(3600));
+}
+
+/* While it waits after the failure. */
+static void a_request_that_failed_delays_no_other_of_its_runner(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    for (int i = 0; i < 9; i++) {
+        fail_request(q, answer, AGENT_FAILURE_LOST);
+    }
+    assert_true((agent_read_parts_operation.due)(answer) > NOW);
+    request_state(q, 1);
+    assert_true((agent_read_parts_operation.due)(answer) == NOW);
 }
 
 int main(void)
@@ -71,6 +110,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_request_whose_statement_fails_three_times_is_refused),
         CHECK_TEST(cancels_and_failures_that_may_pass_do_not_count),
+        CHECK_TEST(a_request_whose_connection_is_lost_is_refused_after_an_hour),
+        CHECK_TEST(a_request_that_failed_delays_no_other_of_its_runner),
     };
 
     return CHECK_RUN(tests);

@@ -58,7 +58,8 @@ static void send_release(fixture_t *f)
         .context = &f->context, .db = &db, .scratch = f->context.pool};
     agent_error_t *err;
 
-    assert_true(agent_release_runs_operation.due(&f->release) == NOW);
+    assert_true(agent_release_runs_operation.due(&f->release)
+                == f->context.now);
     agent_release_runs_operation.send(&f->release, &database, &err);
 }
 
@@ -113,7 +114,8 @@ static void a_release_that_fails_is_repeated_once(void **state)
     claim_run(f);
     send_release(f);
     claim_run(f);
-    (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_LOST);
+    (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_OTHER);
+    APR_RING_FIRST(&f->runs.releases.waiting)->retry.retry_at = NOW;
     send_release(f);
     receive_release(f);
     assert_false(is_released(f));
@@ -133,10 +135,45 @@ static void a_release_that_is_cancelled_is_not_counted(void **state)
         release->error = i < 5 ? NULL : "ReleaseTimeoutError";
         send_release(f);
         (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_CANCEL);
-        assert_int_equal(release->failures, 0);
-        assert_true(release->retry_at > NOW);
-        release->retry_at = NOW;
+        assert_int_equal(release->retry.failures, 0);
+        assert_true(release->retry.retry_at > NOW);
+        release->retry.retry_at = NOW;
     }
+}
+
+/* The connection is lost each time when a release is sent, while others
+ * succeed or not. Returns after how many seconds its run is to end in error. */
+static int count_seconds(fixture_t *f, bool has_others)
+{
+    const agent_release_t *release;
+
+    f->context.timing.patience = apr_time_from_sec(300);
+    claim_run(f);
+    claim_run(f);
+    release = APR_RING_FIRST(&f->runs.releases.waiting);
+    while (true) {
+        send_release(f);
+        (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_LOST);
+        if (release->error != NULL) {
+            return (int)apr_time_sec(f->context.now - NOW);
+        }
+        assert_true(release->retry.retry_at > f->context.now);
+        if (has_others) {
+            agent_patience_save(&f->release.released, 1, f->context.now + 1);
+        }
+        f->context.now = release->retry.retry_at;
+    }
+}
+
+/* A line of another run may crash the database. */
+static void a_release_is_tried_for_minutes_when_its_connection_is_lost(
+    void **state)
+{
+    int alone = count_seconds(make_lease_fixture(*state), false);
+    int beside_others = count_seconds(make_lease_fixture(*state), true);
+
+    assert_in_range(beside_others, 300, 400);
+    assert_in_range(alone, 3600, 3700);
 }
 
 /* Its result would be taken for one about the output of the new lease. */
@@ -190,6 +227,7 @@ int main(void)
             a_run_that_is_claimed_while_its_release_is_in_flight_is_released),
         CHECK_TEST(a_release_that_fails_is_repeated_once),
         CHECK_TEST(a_release_that_is_cancelled_is_not_counted),
+        CHECK_TEST(a_release_is_tried_for_minutes_when_its_connection_is_lost),
         CHECK_TEST(
             a_run_that_is_claimed_while_its_output_is_in_flight_is_released),
     };

@@ -7,6 +7,7 @@
 
 #include <apr_strings.h>
 
+#include "../../mod_agent/supervisor/base/order.h"
 #include "../../mod_agent/supervisor/statement/worker.h"
 
 #define OWN_ID   "7"
@@ -103,10 +104,29 @@ static void the_release_of_a_run_that_is_cancelled_is_tried_again(void **state)
                      1);
 }
 
+/* The database may have crashed at the statement of a run that is innocent. */
+static void a_release_is_tried_for_minutes_when_connections_are_lost(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state);
+    apr_time_t begin = f->context.now;
+
+    f->context.timing.patience = apr_time_from_sec(300);
+    agent_worker_add_dead(&f->worker, "8", true);
+    while (f->worker.run_error == NULL) {
+        f->context.now = AGENT_MAX(f->worker.dead_at, f->context.now);
+        fail_once(f, AGENT_FAILURE_LOST);
+        f->bulk.answered_at = f->context.now + 1;
+    }
+    assert_in_range(apr_time_sec(f->context.now - begin), 300, 400);
+    assert_int_equal(f->worker.dead_limit.current, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_release_of_a_run_that_is_cancelled_is_tried_again),
+        CHECK_TEST(a_release_is_tried_for_minutes_when_connections_are_lost),
         CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
         CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),
     };

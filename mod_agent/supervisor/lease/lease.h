@@ -70,7 +70,7 @@ struct agent_lease_t {
     int graph;       /* its number (runner/pool/graphs.h) */
     /* Length of its start line, first an estimate; failed compositions. */
     apr_size_t start_bytes;
-    int start_failures;
+    agent_retry_t start_retry;
     /* The statement in flight composes the line; the runner was given it. */
     bool is_start_sent;
     bool is_started;

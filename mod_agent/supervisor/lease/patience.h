@@ -29,6 +29,16 @@ typedef struct agent_patience_t {
     bool is_shortage;
 } agent_patience_t;
 
+/* A statement about one run alone, other than with its output, that fails;
+ * ../statement/retry.h has the rule. */
+typedef struct agent_retry_t {
+    /* Failures that count by their number, and lost connections. */
+    int failures;
+    agent_patience_t losses;
+    /* Not sent again before (core/clock.h). */
+    apr_time_t retry_at;
+} agent_retry_t;
+
 /*
  * Lines that were saved lately. A failure counts only if one with about the
  * cost of the line that fails, or more, was saved since the last failure: a

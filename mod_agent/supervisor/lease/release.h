@@ -22,10 +22,8 @@ typedef struct agent_release_t {
     /* Not NULL: the run is not requeued but ends in error, with this code and
      * the reason as message. */
     const char *error;
-    /* Failures of a statement with this release alone. */
-    int failures;
-    /* Not sent again before (core/clock.h). */
-    apr_time_t retry_at;
+    /* Failures of a statement, and of one with this release alone. */
+    agent_retry_t retry;
     /* It is in flight. */
     bool is_sent;
     /* It is to be sent again after the result. */

@@ -15,6 +15,7 @@
 #include "../../core/uuid.h"
 #include "../base/ring.h"
 #include "../base/types.h"
+#include "patience.h"
 
 /* Records of one run whose reply was not sent or not written to the pipe. */
 #define AGENT_ACK_MAX 16
@@ -76,7 +77,7 @@ typedef struct agent_runner_request_t {
      * the runner cannot have read it. */
     apr_uint64_t reply_end;
     /* Statements for this request that failed; requests that were refused. */
-    int failures;
+    agent_retry_t retry;
     int refused;
     /* The checkpoint from which the run starts; "": it has no state. Bytes of
      * the state, approximate. */

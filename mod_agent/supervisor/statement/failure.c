@@ -17,6 +17,12 @@ bool agent_failure_is_transient(agent_failure_t failure)
         || failure == AGENT_FAILURE_SHORTAGE || failure == AGENT_FAILURE_SETUP;
 }
 
+bool agent_failure_counts(agent_failure_t failure)
+{
+    return !agent_failure_is_transient(failure)
+        && failure != AGENT_FAILURE_CANCEL && failure != AGENT_FAILURE_LOST;
+}
+
 const char *agent_failure_cause(agent_failure_t failure)
 {
     switch (failure) {

@@ -44,6 +44,11 @@ bool agent_failure_is_expected(agent_failure_t failure);
  * SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
+/* Whether a statement about one run that failed in this way several times is
+ * given up: not if the reason may be outside of it. That are those which are
+ * transient, a cancel, and a lost connection. */
+bool agent_failure_counts(agent_failure_t failure);
+
 /* Why a statement failed, as the end of a line of the log; a constant. */
 const char *agent_failure_cause(agent_failure_t failure);
 

@@ -7,9 +7,8 @@
 #include <apr_strings.h>
 
 #include "../../core/scan.h"
+#include "retry.h"
 
-/* A request is refused when its statement has failed this often. */
-#define MAX_FAILURES 3
 /* Bytes of a reply without its part. */
 #define REPLY_BYTES 512
 /* Bytes of a reply with a whole part of a value. */
@@ -23,27 +22,47 @@ static bool fits(const agent_read_parts_t *parts, const agent_lease_t *lease)
                                 LINE_BYTES);
 }
 
+/* The search for the next request. */
+typedef struct search_t {
+    const agent_read_parts_t *parts;
+    /* When the next one is due of those that failed and wait. */
+    apr_time_t next;
+} search_t;
+
 /* Long arguments do not wait for the runner: without room for a part the reply
  * has none, and says where to continue. */
-static bool has_room(void *baton, const agent_lease_t *lease)
+static bool may_send(void *baton, const agent_lease_t *lease)
 {
+    search_t *search = baton;
+    const agent_read_parts_t *parts = search->parts;
+
     return lease->group->runner->state < AGENT_RUNNER_KILLED
-        && (lease->request.long_bytes > 0 || fits(baton, lease));
+        && (lease->request.long_bytes > 0 || fits(parts, lease))
+        && !agent_retry_waits(&lease->request.retry, parts->runs->context->now,
+                              &search->next);
 }
 
-static agent_lease_t *find_next(agent_read_parts_t *parts)
+/* next: when one is due if there is none now. */
+static agent_lease_t *find_next(const agent_read_parts_t *parts,
+                                apr_time_t *next)
 {
-    return agent_runner_request_find(&parts->runs->requests, has_room, parts);
+    search_t search = {.parts = parts, .next = AGENT_CLOCK_NEVER};
+    agent_lease_t *lease = agent_runner_request_find(&parts->runs->requests,
+                                                     may_send, &search);
+
+    *next = search.next;
+    return lease;
 }
 
 static apr_time_t due_part(void *part)
 {
-    agent_read_parts_t *parts = part;
+    const agent_read_parts_t *parts = part;
+    apr_time_t next;
 
-    return agent_worker_is_live(parts->worker) && !parts->runners->is_stopped
-            && find_next(parts) != NULL
-        ? parts->retry_at
-        : AGENT_CLOCK_NEVER;
+    if (!agent_worker_is_live(parts->worker) || parts->runners->is_stopped) {
+        return AGENT_CLOCK_NEVER;
+    }
+    return find_next(parts, &next) != NULL ? parts->retry_at : next;
 }
 
 /* Deployment, thread, the state's checkpoint or the arguments, cursor, bytes.
@@ -130,7 +149,8 @@ static apr_status_t send_part(void *part, agent_database_t *database,
                               agent_error_t **err)
 {
     agent_read_parts_t *parts = part;
-    agent_lease_t *lease = find_next(parts);
+    apr_time_t next;
+    agent_lease_t *lease = find_next(parts, &next);
     const char *params[STORE_PARAMS];
 
     /* due_part() has found one. */
@@ -247,6 +267,7 @@ static void receive_part(void *part, const agent_db_result_t *result)
         return;
     }
     code = agent_db_value(result, 0, COL_CODE);
+    agent_patience_save(&parts->answered, 1, parts->runs->context->now);
     if (strcmp(code, "ok") != 0) {
         refuse(parts->runs, lease, code);
         return;
@@ -272,9 +293,8 @@ static void fail_part(void *part, agent_failure_t failure)
     if (lease == NULL) {
         return;
     }
-    /* An operator, or a tool that ends long statements, may cancel any. */
-    if (agent_failure_is_transient(failure) || failure == AGENT_FAILURE_CANCEL
-        || ++lease->request.failures < MAX_FAILURES) {
+    if (!agent_retry_fail(&lease->request.retry, parts->runs->context, failure,
+                          &parts->answered, 1)) {
         agent_runner_request_postpone(&parts->runs->requests, lease);
         return;
     }

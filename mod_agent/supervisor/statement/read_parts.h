@@ -24,6 +24,8 @@ typedef struct agent_read_parts_t {
     agent_lease_key_t key;
     /* No statement is sent before. */
     apr_time_t retry_at;
+    /* When requests were answered lately; each costs 1. */
+    agent_patience_saved_t answered;
 } agent_read_parts_t;
 
 extern const agent_operation_t agent_read_parts_operation;

@@ -10,9 +10,8 @@
 #include "../base/order.h"
 #include "../runner/run/run_end.h"
 #include "fail_run.h"
+#include "retry.h"
 
-/* After this many failures alone a run ends in error. */
-#define MAX_FAILURES 3
 /* Longest pause between two attempts to end it in error. */
 #define MAX_PAUSE apr_time_from_sec(60)
 
@@ -21,7 +20,7 @@ enum { COL_RUN, COL_THREAD, COL_OUTCOME };
 
 static bool is_due(const agent_runs_t *runs, const agent_release_t *release)
 {
-    return release->retry_at <= runs->context->now
+    return release->retry.retry_at <= runs->context->now
         && !agent_batch_has_run(&runs->batches, release->key.run_id);
 }
 
@@ -55,9 +54,9 @@ static apr_time_t due_release(void *part)
     }
     AGENT_RING_EACH(release, &runs->releases.waiting, agent_release_t, link)
     {
-        if (release->retry_at > runs->context->now
-            && release->retry_at < next) {
-            next = release->retry_at;
+        if (release->retry.retry_at > runs->context->now
+            && release->retry.retry_at < next) {
+            next = release->retry.retry_at;
         }
     }
     return next;
@@ -175,6 +174,7 @@ static void receive_release(void *part, const agent_db_result_t *result)
     }
     agent_release_runs_notify(statement->notify, statement->schedule, result);
     agent_adaptive_limit_raise(&queue->limit);
+    agent_patience_save(&statement->released, 1, runs->context->now);
     AGENT_RING_EACH_SAFE(release, next, &queue->waiting, agent_release_t, link)
     {
         agent_lease_t *lease;
@@ -195,14 +195,23 @@ static void receive_release(void *part, const agent_db_result_t *result)
     agent_schedule_claim_requeued(statement->schedule);
 }
 
-/* An operator, or a tool that ends long statements, may cancel any. */
-static void count_failure(agent_runs_t *runs, agent_release_t *release,
-                          agent_failure_t failure)
+/* The statement was to end the run. */
+static void pause_end(agent_runs_t *runs, agent_release_t *release)
 {
-    if (failure == AGENT_FAILURE_CANCEL) {
-        return;
-    }
-    if (++release->failures == MAX_FAILURES && release->error == NULL) {
+    apr_interval_time_t pause = apr_time_from_sec(release->retry.failures)
+        * release->retry.failures;
+
+    release->retry.retry_at = runs->context->now + AGENT_MIN(pause, MAX_PAUSE);
+}
+
+static void count_failure(agent_release_runs_t *statement,
+                          agent_release_t *release, agent_failure_t failure)
+{
+    agent_runs_t *runs = statement->runs;
+    bool is_over = agent_retry_fail(&release->retry, runs->context, failure,
+                                    &statement->released, 1);
+
+    if (release->error == NULL && is_over) {
         const agent_fail_run_error_t *error = agent_fail_run_error(failure);
 
         agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
@@ -211,13 +220,10 @@ static void count_failure(agent_runs_t *runs, agent_release_t *release,
                            release->key.run_id, agent_failure_cause(failure));
         release->error = error->name;
         release->reason = error->message;
-        release->failures = 0;
+        release->retry = (agent_retry_t){0};
     }
-    else if (release->error != NULL) {
-        apr_interval_time_t pause = apr_time_from_sec(release->failures)
-            * release->failures;
-
-        release->retry_at = runs->context->now + AGENT_MIN(pause, MAX_PAUSE);
+    else if (release->error != NULL && agent_failure_counts(failure)) {
+        pause_end(runs, release);
     }
 }
 
@@ -238,9 +244,10 @@ static void fail_release(void *part, agent_failure_t failure)
     {
         if (release->is_sent) {
             release->is_sent = release->is_repeated = false;
-            release->retry_at = agent_database_retry_at(runs->context, failure);
+            release->retry.retry_at = agent_database_retry_at(runs->context,
+                                                              failure);
             if (!is_transient && is_alone) {
-                count_failure(runs, release, failure);
+                count_failure(statement, release, failure);
                 /* It is tried again after the others. */
                 APR_RING_REMOVE(release, link);
                 APR_RING_INSERT_TAIL(&queue->waiting, release, agent_release_t,

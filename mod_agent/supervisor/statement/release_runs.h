@@ -13,6 +13,8 @@ typedef struct agent_release_runs_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
+    /* When releases succeeded lately; each costs 1. */
+    agent_patience_saved_t released;
 } agent_release_runs_t;
 
 extern const agent_operation_t agent_release_runs_operation;

@@ -9,11 +9,10 @@
 #include "../../core/raw.h"
 #include "../runner/protocol/protocol.h"
 #include "../runner/run/run_end.h"
+#include "retry.h"
 #include "start_check.h"
 
 #define MAX_STARTS 50
-/* A run ends in error when composing its line alone has failed this often. */
-#define MAX_FAILURES 3
 
 enum { COL_RUN, COL_EPOCH, COL_START };
 
@@ -154,6 +153,8 @@ typedef struct portion_t {
     apr_size_t bytes;
     /* Unread input of all runners, these lines included. */
     apr_size_t input;
+    /* When the next run is due of those that failed and wait. */
+    apr_time_t next;
 } portion_t;
 
 /* Bytes of one runner, the chosen lines included. */
@@ -221,6 +222,7 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
 {
     load_t load = {.input = agent_buffer_length(&runner->input),
                    .started = runner->group.started_bytes};
+    apr_time_t now = queue->runs->context->now;
     agent_lease_t *lease;
 
     AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
@@ -228,8 +230,8 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
         if (portion->count >= queue->limit.current) {
             return;
         }
-        if (agent_lease_waits(lease)
-            && !agent_lease_waits_for_previous(lease)) {
+        if (agent_lease_waits(lease) && !agent_lease_waits_for_previous(lease)
+            && !agent_retry_waits(&lease->start_retry, now, &portion->next)) {
             take_line(portion, &load, queue->runs, lease);
         }
     }
@@ -243,6 +245,7 @@ static void choose_portion(portion_t *portion, const agent_start_queue_t *queue,
 
     memset(portion, 0, sizeof(*portion));
     portion->leases = leases;
+    portion->next = AGENT_CLOCK_NEVER;
     portion->input = count_input(queue->runners);
     AGENT_RING_EACH(runner, &queue->runners->all, agent_runner_t, link)
     {
@@ -262,7 +265,7 @@ static apr_time_t due_start(void *part)
         return AGENT_CLOCK_NEVER;
     }
     choose_portion(&portion, queue, NULL);
-    return portion.count > 0 ? queue->retry_at : AGENT_CLOCK_NEVER;
+    return portion.count > 0 ? queue->retry_at : portion.next;
 }
 
 static const agent_statement_t compose_starts = {
@@ -354,7 +357,7 @@ typedef struct obstacle_t {
     const char *message;
 } obstacle_t;
 
-typedef void visit_t(agent_runs_t *runs, agent_lease_t *lease,
+typedef void visit_t(const agent_start_queue_t *queue, agent_lease_t *lease,
                      const obstacle_t *obstacle);
 
 /* Calls visit for the leases of the last statement that still wait. */
@@ -373,17 +376,17 @@ static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit,
             if (lease->is_start_sent) {
                 lease->is_start_sent = false;
                 if (agent_lease_waits(lease)) {
-                    visit(queue->runs, lease, obstacle);
+                    visit(queue, lease, obstacle);
                 }
             }
         }
     }
 }
 
-static void lose(agent_runs_t *runs, agent_lease_t *lease,
+static void lose(const agent_start_queue_t *queue, agent_lease_t *lease,
                  const obstacle_t *obstacle)
 {
-    agent_run_end_lose(runs, lease);
+    agent_run_end_lose(queue->runs, lease);
 }
 
 static void receive_start(void *part, const agent_db_result_t *result)
@@ -400,6 +403,8 @@ static void receive_start(void *part, const agent_db_result_t *result)
                sizeof(key.run_id));
         lease = agent_lease_find(&runs->leases, &key);
         if (lease != NULL && lease->group != NULL && agent_lease_waits(lease)) {
+            agent_patience_save(&queue->composed, lease->start_bytes,
+                                runs->context->now);
             agent_start_hand_over(runs, lease,
                                   agent_db_value(result, row, COL_START));
         }
@@ -410,7 +415,7 @@ static void receive_start(void *part, const agent_db_result_t *result)
 }
 
 /* Lets the other runs of its runner be tried first. */
-static void postpone(agent_runs_t *runs, agent_lease_t *lease,
+static void postpone(const agent_start_queue_t *queue, agent_lease_t *lease,
                      const obstacle_t *obstacle)
 {
     agent_lease_ring_t *ring = &lease->group->leases;
@@ -419,11 +424,14 @@ static void postpone(agent_runs_t *runs, agent_lease_t *lease,
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
 }
 
-static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
-                          const obstacle_t *obstacle)
+static void count_failure(const agent_start_queue_t *queue,
+                          agent_lease_t *lease, const obstacle_t *obstacle)
 {
-    if (++lease->start_failures < MAX_FAILURES) {
-        postpone(runs, lease, obstacle);
+    agent_runs_t *runs = queue->runs;
+
+    if (!agent_retry_fail(&lease->start_retry, runs->context, obstacle->failure,
+                          &queue->composed, lease->start_bytes)) {
+        postpone(queue, lease, obstacle);
         return;
     }
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
@@ -436,7 +444,7 @@ static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
 }
 
 /* The next statement composes its line again. */
-static void keep(agent_runs_t *runs, agent_lease_t *lease,
+static void keep(const agent_start_queue_t *queue, agent_lease_t *lease,
                  const obstacle_t *obstacle)
 {
 }
@@ -461,8 +469,8 @@ static const obstacle_t *find_obstacle(agent_failure_t failure)
     return failure == AGENT_FAILURE_LOST ? &lost : &refused;
 }
 
-/* A failure counts for a line alone, unless it may succeed later; an operator,
- * or a tool that ends long statements, may cancel any. */
+/* Only the failures of a line alone are counted; not those that may pass, nor
+ * cancels by an operator or a tool. */
 static visit_t *choose_visit(agent_failure_t failure, int lines)
 {
     if (lines > 1 || agent_failure_is_transient(failure)) {

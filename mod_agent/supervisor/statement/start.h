@@ -49,6 +49,8 @@ typedef struct agent_start_queue_t {
     int in_flight;
     /* No statement is sent before. */
     apr_time_t retry_at;
+    /* The lines that were composed lately, by their bytes. */
+    agent_patience_saved_t composed;
 } agent_start_queue_t;
 
 extern const agent_operation_t agent_start_operation;

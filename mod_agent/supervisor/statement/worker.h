@@ -68,8 +68,10 @@ typedef struct agent_worker_t {
     apr_array_header_t *dead;
     /* Runs that one mark_worker_dead releases. */
     agent_adaptive_limit_t dead_limit;
-    /* When the next statement about a dead worker is due. */
+    /* When the next statement about a dead worker is due; its failures with one
+     * run. */
     apr_time_t dead_at;
+    agent_retry_t dead_retry;
     /* Not NULL: that statement is fail_run, for a run that cannot be released,
      * with this error. */
     const agent_fail_run_error_t *run_error;

@@ -12,6 +12,7 @@
 #include <apr_strings.h>
 
 #include "release_runs.h"
+#include "retry.h"
 
 /* Runs that one statement releases at most. */
 #define MAX_RELEASED 100
@@ -110,6 +111,7 @@ static apr_status_t send_dead(void *part, agent_database_t *database,
 
 static void remove_dead(agent_worker_t *worker)
 {
+    worker->dead_retry = (agent_retry_t){0};
     if (is_self(worker, get_dead(worker, 0))) {
         worker->state = worker->context->mode == AGENT_MODE_RUNNING
             ? AGENT_WORKER_REGISTERING
@@ -135,6 +137,7 @@ static void receive_dead(void *part, const agent_db_result_t *result)
     agent_worker_t *worker = part;
     int count = agent_db_rows(result);
 
+    worker->dead_retry = (agent_retry_t){0};
     agent_release_runs_notify(worker->notify, worker->schedule, result);
     agent_schedule_claim_requeued(worker->schedule);
     if (worker->run_error != NULL) {
@@ -162,6 +165,19 @@ static void postpone_dead(agent_worker_t *worker)
     }
 }
 
+/* Whether the statement about one run is not to be tried again: at the first
+ * failure that counts, or when its connection was lost for long while others
+ * of the bulk connection were answered. */
+static bool is_given_up(agent_worker_t *worker, agent_failure_t failure)
+{
+    const agent_patience_saved_t others = {{worker->bulk->answered_at}};
+    bool is_over = agent_retry_fail(&worker->dead_retry, worker->context,
+                                    failure, &others, 1);
+
+    worker->dead_at = worker->dead_retry.retry_at;
+    return is_over || agent_failure_counts(failure);
+}
+
 static void fail_dead(void *part, agent_failure_t failure)
 {
     agent_worker_t *worker = part;
@@ -175,8 +191,7 @@ static void fail_dead(void *part, agent_failure_t failure)
                                    worker->dead_limit.current);
         return;
     }
-    /* An operator, or a tool that ends long statements, may cancel any. */
-    if (failure == AGENT_FAILURE_CANCEL) {
+    if (!is_given_up(worker, failure)) {
         return;
     }
     if (worker->run_error != NULL) {
@@ -190,6 +205,7 @@ static void fail_dead(void *part, agent_failure_t failure)
                            get_dead(worker, 0)->id,
                            agent_failure_cause(failure));
         worker->run_error = agent_fail_run_error(failure);
+        worker->dead_retry = (agent_retry_t){0};
     }
 }
 
@@ -211,6 +227,7 @@ void agent_worker_deregister(agent_worker_t *worker)
         if (!is_marking_dead(worker)) {
             /* These failures were those of another worker. */
             worker->run_error = NULL;
+            worker->dead_retry = (agent_retry_t){0};
             agent_adaptive_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
         worker->state = AGENT_WORKER_DEREGISTERING;

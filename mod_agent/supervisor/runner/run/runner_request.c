@@ -83,7 +83,7 @@ static void start_waiting(agent_runner_request_queue_t *queue,
     agent_runner_request_t *request = &lease->request;
 
     request->is_waiting = true;
-    request->failures = 0;
+    request->retry = (agent_retry_t){0};
     memcpy(request->cursor, line->cursor, line->cursor_length);
     request->cursor[line->cursor_length] = '\0';
     request->after = reads_records(request) ? lease->records.sent : 0;
@@ -147,16 +147,22 @@ static void stop_waiting(agent_runner_request_queue_t *queue,
 
 agent_lease_t *agent_runner_request_find(
     const agent_runner_request_queue_t *queue,
-    bool (*has_room)(void *baton, const agent_lease_t *lease), void *baton)
+    bool (*may_send)(void *baton, const agent_lease_t *lease), void *baton)
 {
     agent_runner_request_class_t *class;
 
     AGENT_RING_EACH(class, &queue->classes, agent_runner_request_class_t, link)
     {
-        agent_lease_t *lease = APR_RING_FIRST(&class->waiting);
+        agent_lease_t *lease;
 
-        if (has_room(baton, lease)) {
-            return lease;
+        AGENT_RING_EACH(lease, &class->waiting, agent_lease_t, request.link)
+        {
+            if (may_send(baton, lease)) {
+                return lease;
+            }
+            if (lease->request.retry.retry_at == 0) {
+                break;
+            }
         }
     }
     return NULL;

@@ -58,11 +58,12 @@ const char *agent_runner_request_take(agent_runner_request_queue_t *queue,
 void agent_runner_request_save(agent_runner_request_queue_t *queue,
                                agent_lease_t *lease);
 
-/* The first run, in the order of turns, that waits and that has_room() accepts;
- * NULL: none. */
+/* The first run, in the order of turns, that waits and that may_send() accepts;
+ * NULL: none. Those of a runner wait for its first one, unless the statement
+ * for that has failed. */
 agent_lease_t *agent_runner_request_find(
     const agent_runner_request_queue_t *queue,
-    bool (*has_room)(void *baton, const agent_lease_t *lease), void *baton);
+    bool (*may_send)(void *baton, const agent_lease_t *lease), void *baton);
 
 /* Replies with a part of the result. cursor: where the next one begins, NULL
  * after the last one; a longer one than AGENT_RUNNER_REQUEST_CURSOR_SIZE is
