@@ -177,4 +177,25 @@ subtest 'no run ends since another process of the database crashed while its lin
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# Each crash ends the statement that composes the other one's start line. That is too long for a claim to compose.
+subtest 'a line that crashes the database ends no run whose start line is composed at each crash' => sub {
+    sql('create table public.held as select 1; grant select on public.held to public');
+    wrap_function('compose_starts', 'while exists (select from public.held) loop perform pg_sleep(0.01); end loop');
+    my ($run, $other) = create_all([ { do => 'write', lengths => [70_000] } ], [ { do => 'write', lengths => [100] }, pad => 2_000_000 ]);
+    execute_at_long_lines("while exists (select from agent.runs where run_id = '$other' and status = 'pending') "
+        . q{and not exists (select from pg_stat_activity where query like '%agent.compose_starts(%' and state = 'active') }
+        . q{loop perform pg_stat_clear_snapshot(), pg_sleep(0.01); end loop; execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$});
+    my $before = recoveries();
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    wait_for('the run to end', sub {
+        ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'")
+    }, 180);
+    is status_of($run), 'error', 'the run of the line ends in error';
+    cmp_ok recoveries() - $before, '>=', 3, 'the database crashed three times at least';
+    wait_for('the start line to be composed', sub { ask_if_up('with gone as (delete from public.held returning 1) select count(*) from gone') });
+    wait_status($other, 'success', 180);
+    is attempts_of($other), 1, 'the other run ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 done_testing;
