@@ -5,6 +5,8 @@
  * supervisor/statement/save_failure.h. */
 #include "supervisor_queue.h"
 
+#include "../../mod_agent/supervisor/lease/batch_send.h"
+
 /* The connection of the first batch is lost, perhaps with the notice of a
  * crash; so is the control connection. */
 static void lose_first(queue_t *q, bool has_notice, bool has_output_notice)
@@ -161,6 +163,50 @@ static void a_shared_batch_that_was_lost_without_a_crash_is_split_after_three(
     assert_int_equal(count_dedicated(q->batches), 2);
 }
 
+/* A line of run 0 ends its connection, which is made again after that time.
+ * Returns how many attempts of run 1, of 100 ms each, precede the next one. */
+static int count_attempts(queue_t *q, apr_interval_time_t reconnect)
+{
+    apr_time_t *now = &q->fixture->runs->context->now;
+    int attempts = 0;
+
+    add_long(q, 0);
+    add_long(q, 1);
+    send_first(q);
+    q->output.lost_at = NOW;
+    fail_sent(q, AGENT_FAILURE_RETRY, 0);
+    first_of(q)->retry_at = 0;
+    /* The control connection is made again earlier. */
+    agent_save_failure_on_connected(&q->save);
+    *now += reconnect;
+    q->output.lost_at = 0;
+    agent_save_failure_on_connected(&q->save);
+    agent_save_failure_on_connected(&q->save);
+    while (agent_batch_send_next_dedicated(q->batches) != first_of(q)) {
+        agent_batch_t *batch = agent_batch_send_next_dedicated(q->batches);
+
+        agent_batch_send_begin(q->batches, batch);
+        *now += apr_time_from_msec(100);
+        agent_batch_send_fail(q->batches, batch, 0);
+        attempts++;
+    }
+    return attempts;
+}
+
+static void the_time_in_which_a_connection_is_made_again_is_charged(
+    void **state)
+{
+    assert_int_equal(count_attempts(make_logged(*state), 0), 1);
+    assert_int_equal(
+        count_attempts(make_logged(*state), apr_time_from_msec(750)), 8);
+}
+
+static void of_an_outage_a_second_is_charged(void **state)
+{
+    assert_int_equal(count_attempts(make_logged(*state), apr_time_from_sec(60)),
+                     11);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +223,8 @@ int main(void)
             a_shared_batch_that_crashed_is_split_when_others_get_the_notice),
         CHECK_TEST(
             a_shared_batch_that_was_lost_without_a_crash_is_split_after_three),
+        CHECK_TEST(the_time_in_which_a_connection_is_made_again_is_charged),
+        CHECK_TEST(of_an_outage_a_second_is_charged),
     };
 
     return CHECK_RUN(tests);

@@ -247,6 +247,20 @@ void agent_fair_queue_insert(agent_fair_queue_t *queue, agent_batch_t *batch,
     }
 }
 
+void agent_fair_queue_charge_time(const agent_batch_t *batch,
+                                  apr_interval_time_t used)
+{
+    agent_fair_share_t *share = batch->share;
+
+    for (; share->owner != NULL; share = share->owner) {
+        share->start_tag += used;
+        share->owner->remainder += used;
+        share->owner->virtual_time += share->owner->remainder
+            / share->owner->active;
+        share->owner->remainder %= share->owner->active;
+    }
+}
+
 /* The time since the batch was sent; at least 1, so that attempts that take no
  * time are taken in turn too. No statement takes longer than the limit of the
  * output connection: the supervisor was stopped. */
@@ -255,17 +269,9 @@ void agent_fair_queue_charge(const agent_fair_queue_t *queue,
 {
     apr_interval_time_t used = queue->context->now - batch->sent_at;
     apr_interval_time_t limit = agent_context_longest_statement(queue->context);
-    agent_fair_share_t *share = batch->share;
 
     used = AGENT_MIN(used, limit);
-    used = AGENT_MAX(used, 1);
-    for (; share->owner != NULL; share = share->owner) {
-        share->start_tag += used;
-        share->owner->remainder += used;
-        share->owner->virtual_time += share->owner->remainder
-            / share->owner->active;
-        share->owner->remainder %= share->owner->active;
-    }
+    agent_fair_queue_charge_time(batch, AGENT_MAX(used, 1));
 }
 
 void agent_fair_queue_remove(agent_fair_queue_t *queue, agent_batch_t *batch)

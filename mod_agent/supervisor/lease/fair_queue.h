@@ -126,8 +126,11 @@ agent_batch_t *agent_fair_queue_next(const agent_fair_queue_t *queue,
 /* The batch is sent: the virtual times reach the start tags of its shares. */
 void agent_fair_queue_begin(const agent_batch_t *batch);
 
-/* Charges the shares of a batch for the time since it was sent. */
+/* Charge the shares of a batch: for the time since it was sent; for that time.
+ */
 void agent_fair_queue_charge(const agent_fair_queue_t *queue,
                              const agent_batch_t *batch);
+void agent_fair_queue_charge_time(const agent_batch_t *batch,
+                                  apr_interval_time_t used);
 
 #endif

@@ -40,6 +40,10 @@ typedef struct agent_save_t {
     /* The last attempts of each kind that may have crashed the database. */
     agent_save_loss_t lost_shared;
     agent_save_loss_t lost_dedicated;
+    /* The run of the last dedicated batch whose connection was lost, and when,
+     * until that is made again; 0: there is none. */
+    char disconnected[36];
+    apr_time_t disconnected_at;
 } agent_save_t;
 
 /* The lease of the run of a dedicated batch; NULL when it has ended. */

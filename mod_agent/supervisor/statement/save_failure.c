@@ -6,6 +6,8 @@
  */
 #include "save_failure.h"
 
+#include <string.h>
+
 #include "../../core/backoff.h"
 #include "../base/order.h"
 #include "../lease/batch_send.h"
@@ -22,6 +24,9 @@
 #define WAIT              apr_time_from_sec(1)
 #define LONGEST_WAIT      AGENT_PATIENCE_ATTEMPT
 #define LONGEST_LOCK_WAIT apr_time_from_sec(1)
+/* About the longest pause before a lost connection is made again; after it the
+ * database is away, which is not the fault of a run. */
+#define LONGEST_RECONNECT apr_time_from_sec(1)
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -214,6 +219,28 @@ static void pause_locked(agent_save_t *save, agent_batch_t *batch)
     }
 }
 
+/* The time in which the connection is made again is part of the attempt: it
+ * delays the other runs. It is not known yet. */
+static void note_disconnect(agent_save_t *save, const agent_batch_t *batch)
+{
+    if (save->sent_on->lost_at > 0) {
+        memcpy(save->disconnected, batch->run_id, sizeof(save->disconnected));
+        save->disconnected_at = save->runs->context->now;
+    }
+}
+
+static void charge_reconnect(agent_save_t *save)
+{
+    apr_interval_time_t used = save->runs->context->now - save->disconnected_at;
+    const agent_batch_t *batch = agent_fair_queue_first_of(
+        &save->runs->batches.dedicated, save->disconnected);
+
+    if (batch != NULL) {
+        agent_fair_queue_charge_time(batch, AGENT_MIN(used, LONGEST_RECONNECT));
+    }
+    save->disconnected_at = 0;
+}
+
 void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 {
     agent_save_t *save = part;
@@ -225,6 +252,7 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
+    note_disconnect(save, batch);
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }
@@ -305,6 +333,9 @@ void agent_save_failure_on_connected(agent_save_t *save)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
 
+    if (save->disconnected_at > 0 && save->sent_on->lost_at == 0) {
+        charge_reconnect(save);
+    }
     if (queue->sent_shared == NULL) {
         count_shared_crash(save);
     }
