@@ -5,6 +5,8 @@
  * supervisor/statement/save.h. */
 #include "supervisor_answer.h"
 
+#include "../../mod_agent/db/connection.h"
+#include "../../mod_agent/supervisor/lease/batch_send.h"
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
 
 static void a_dedicated_batch_waits_for_the_earlier_shared_batch_of_its_run(
@@ -278,6 +280,56 @@ static void a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch(void **state)
                      2 * AGENT_BATCH_SIZE_FIRST);
 }
 
+/* The run of which a dedicated batch is sent, without a connection of libpq. */
+static char send_next(queue_t *q)
+{
+    agent_db_t db = {.prepared = apr_array_make(q->fixture->runs->context->pool,
+                                                1, sizeof(void *))};
+    agent_error_t *err;
+    char run;
+
+    q->output.db = &db;
+    q->output.scratch = q->fixture->runs->context->pool;
+    (agent_dedicated_batch_operation.send)(&q->save, &q->output, &err);
+    run = *q->batches->sent_dedicated->run_id;
+    agent_batch_send_fail(q->batches, q->batches->sent_dedicated, NOW);
+    return run;
+}
+
+/* A long line for a dedicated batch. */
+static void add_record(const queue_t *q, int run)
+{
+    apr_size_t length = AGENT_BATCH_LONG_LINE + 1;
+    char *line = apr_palloc(q->fixture->runs->context->pool, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    agent_batch_add(q->batches, q->fixture->leases[run], AGENT_ITEM_RECORD,
+                    line, length, 1);
+}
+
+/* Run 1 has used more of the connection. */
+static void after_a_lost_connection_output_that_has_not_failed_is_sent_first(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    add_record(q, 0);
+    add_record(q, 1);
+    fail_first(q, AGENT_FAILURE_LOST);
+    first_of(q)->retry_at = NOW;
+    agent_fair_queue_charge_time(
+        agent_fair_queue_first_of(&q->batches->dedicated,
+                                  q->fixture->leases[1]->key.run_id),
+        apr_time_from_sec(1));
+    assert_int_equal(send_next(q), '0');
+    q->output.losses = 1;
+    assert_int_equal(send_next(q), '1');
+    agent_batch_discard(q->batches, q->fixture->leases[1]->key.run_id, 0, NULL);
+    assert_int_equal(send_next(q), '0');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +354,8 @@ int main(void)
         CHECK_TEST(a_slow_dedicated_batch_shrinks_the_next_one_of_its_run_only),
         CHECK_TEST(a_slow_commit_neither_moves_a_run_nor_shrinks_a_batch),
         CHECK_TEST(output_after_that_of_a_lost_lease_is_discarded),
+        CHECK_TEST(
+            after_a_lost_connection_output_that_has_not_failed_is_sent_first),
     };
 
     return CHECK_RUN(tests);

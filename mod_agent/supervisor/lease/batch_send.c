@@ -56,6 +56,16 @@ agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
     return next_dedicated(queue, is_brief, leases);
 }
 
+static bool has_not_failed(const void *part, const agent_batch_t *batch)
+{
+    return batch->failures == 0 && batch->patience.failures == 0;
+}
+
+agent_batch_t *agent_batch_send_next_unfailed(const agent_batch_queue_t *queue)
+{
+    return next_dedicated(queue, has_not_failed, NULL);
+}
+
 static bool lacks_resources(const void *part, const agent_batch_t *batch)
 {
     return batch->patience.is_shortage

@@ -19,6 +19,10 @@ agent_batch_t *agent_batch_send_next_dedicated(
 agent_batch_t *agent_batch_send_next_brief(const agent_batch_queue_t *queue,
                                            const agent_lease_table_t *leases);
 
+/* Returns the dedicated batch to be sent first of those that have not failed
+ * yet. */
+agent_batch_t *agent_batch_send_next_unfailed(const agent_batch_queue_t *queue);
+
 /* Makes the line alone due that is next of those that wait since the database
  * lacked resources, and cost at most that much. */
 void agent_batch_send_hasten(const agent_batch_queue_t *queue, apr_size_t cost);

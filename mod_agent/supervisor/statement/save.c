@@ -36,12 +36,23 @@ static apr_time_t due_batch(void *part)
                          : AGENT_CLOCK_NEVER;
 }
 
-/* The bulk connection is for others too: a line that needs longer than a second
- * waits for the output connection. */
+/*
+ * The bulk connection is for others too: a line that needs longer than a second
+ * waits for the output connection. After a lost connection output that has not
+ * failed is sent first: while each statement ends its connection, all wait for
+ * the pauses before it is made again, and one that is saved ends these.
+ */
 static agent_batch_t *next_dedicated(const agent_save_t *save, bool is_on_bulk)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
+    apr_time_t now = queue->context->now;
+    agent_batch_t *batch = !is_on_bulk && save->output->losses > 0
+        ? agent_batch_send_next_unfailed(queue)
+        : NULL;
 
+    if (batch != NULL && agent_batch_due(batch, now) <= now) {
+        return batch;
+    }
     return is_on_bulk ? agent_batch_send_next_brief(queue, &save->runs->leases)
                       : agent_batch_send_next_dedicated(queue);
 }
