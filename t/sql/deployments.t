@@ -46,11 +46,8 @@ $owner->api('update_state', $called, $call, 'u1', 10, '{}');
 $owner->api('put_item', '{"namespace":["a"],"key":"k","value":{"secret":1}}');
 
 sub snapshot {
-    return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
-        from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
-        qw(threads thread_expiries runs run_queue calls run_events event_sweeps checkpoints checkpoint_tasks checkpoint_items
-        inherited_items item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps run_sweeps write_sweeps thread_copies copy_lists
-        copy_blobs copied_runs usage_events graphs assistants assistant_versions store_items webhook_outbox);
+    my $rows = $owner->rows;
+    return join "\n", map { "$_: $rows->{$_}" } sort keys %{$rows};
 }
 # A snapshot whose parent has writes.
 my $next = AgentSQL::uuid();

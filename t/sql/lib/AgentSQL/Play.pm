@@ -162,6 +162,16 @@ sub queue {
     return defined $text ? AgentSQL::decode($text) : undef;
 }
 
+# The rows of the deployment: table => their number and a digest.
+sub rows {
+    my ($self) = @_;
+    my @tables = map { $_->[0] } $self->{session}->query("select c.relname from pg_class c
+          join pg_attribute a on a.attrelid = c.oid and a.attname = 'deployment_id'
+         where c.relnamespace = 'agent'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition");
+    return { map { $_ => $self->{session}->value("select count(*) || ' ' || md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
+            from agent.$_ x where deployment_id = '$self->{deployment}'") } @tables };
+}
+
 # ---- worker ----
 
 sub worker {
