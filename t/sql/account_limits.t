@@ -57,6 +57,7 @@ subtest 'an account gets no more threads than its limit, in all of its deploymen
     is_deeply [ (try_thread($_))[ 0, 1 ] ], \@FULL for $shop, $desk;
     is +(try_thread($shop, $third, 'do_nothing'))[0], 'ok', 'a thread that exists is returned at the limit';
     is +(try_thread($shop, $third))[0], 'thread_exists';
+    is_deeply [ (try_thread($desk, $third))[ 0, 1 ] ], \@FULL, 'a thread with an id that another deployment uses is a new one';
     is +(try_thread($other_shop))[0], 'ok', 'other accounts have threads of their own';
     is_deeply [ try_copy($shop, $third) ], \@FULL, 'a copy';
     my @made = $shop->api('create_thread_state', AgentSQL::uuid(), AgentSQL::uuid(), 'u1', 'raise', 10,
