@@ -177,6 +177,18 @@ subtest 'a lease named with another deployment is fenced' => sub {
 
 is snapshot(), $before, 'the data of the other deployment is unchanged';
 
+subtest 'a search of the store counts and finds own items beside newer ones of another deployment' => sub {
+    my ($theirs, $own) = map { AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('$_')")) } qw(many one);
+    is +($own->api('put_item', '{"namespace":["b"],"key":"k","value":{"own":1}}'))[0], 'ok';
+    $session->query("insert into agent.store_items
+        select '@{[ $theirs->deployment ]}', array['b'], i::text, '{\"own\":0}', 9, null, null, agent.now() + interval '1 min', agent.now() + interval '1 min'
+          from generate_series(1, 50001) i");
+    my ($code, $found) = $own->api('search_items', '{"namespace_prefix":["b"],"limit":2}', undef);
+    is $code, 'ok', 'those of another deployment are not examined';
+    is_deeply [ map { $_->{value} } @{ $found->{items} } ], [ { own => 1 } ], 'they take no room of the limit';
+    $session->query("delete from agent.store_items where deployment_id = '@{[ $theirs->deployment ]}'");
+};
+
 subtest 'ensure_deployment: the same name has the same id' => sub {
     my $id = $session->value("select agent.ensure_deployment('shop')");
     is $session->value("select agent.ensure_deployment('shop')"), $id, 'a second call returns it';
