@@ -256,6 +256,19 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
     is_deeply $claimed->(50, 0), [ 2, 0 ], 'the others are claimed when there are slots';
 };
 
+subtest 'claim_runs: the graphs of a pool share its free slots' => sub {
+    my @clients = map { AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('$_')")) } qw(long short);
+    my %graph = (shop => '15e14de9-4afb-5a11-8afe-59e1e9ce4e4a', agent => $AgentSQL::ASSISTANT);
+    for my $client (@clients) {
+        $client->run($client->thread, graph => $_, assistant => $graph{$_}, graphs => [ keys %graph ]) for (sort keys %graph) x 4;
+    }
+    my @ids = map { $_->deployment } @clients;
+    my %claimed;
+    $claimed{ $_->{deployment_id} }++
+        for $clients[0]->claim($worker, deployments => \@ids, graphs => '{agent,shop}', limits => [ 2, 3 ]);
+    is_deeply \%claimed, { $ids[0] => 2, $ids[1] => 3 };
+};
+
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_thread_state create_run create_stateless_run create_stateless_runs read_events
         read_thread_events search_threads count_threads search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta
