@@ -18,7 +18,7 @@ my %ROW = (
     waiting    => 'waking one of 90, p50',
     memory     => 'two httpd children after',
     pools      => '3 pools, one with runs: runs finished',
-    restart    => 'kill of a runner -> next attempt of its only run',
+    restart    => 'kill of a runner of built-in graphs -> next attempt of its only run',
     shares     => 'creation -> start of a run of one of 3 accounts',
     streams    => '10 streams, events delivered',
 );

@@ -50,7 +50,7 @@ sub restart_rows {
         my ($case, $title) = @{$_};
         my @times = @{ $of->{$case} };
         my $p99 = at(0.99, @times);
-        [ "kill of a runner -> next attempt of $title, p50 / p99 of " . @times,
+        [ "kill of a runner of built-in graphs -> next attempt of $title, p50 / p99 of " . @times,
             'p99 <= 1000 ms', both_ms(@times),
             sprintf '**%.2f** of the aim', $p99 / 1000 ]
     } @RESTART;
