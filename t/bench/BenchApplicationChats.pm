@@ -3,9 +3,9 @@
 package BenchApplicationChats;
 use strict;
 use warnings;
-use BenchApplicationPipes qw(cpu_ms);
 use BenchApplications qw(serve bare_ms runner_pids new_thread create_and_join @LANGUAGES);
 use BenchHttp;
+use BenchProcess qw(cpu_ms);
 use BenchRuns qw(timed_ms);
 use Exporter 'import';
 

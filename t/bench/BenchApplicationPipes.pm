@@ -8,20 +8,13 @@ use AgentTest::Env qw(root slurp);
 use lib root() . '/t/runner';
 use ApplicationTest;
 use BenchApplications qw(bare_ms $ANSWER);
+use BenchProcess qw(cpu_ms);
 use BenchRuns qw(at);
 use Cpanel::JSON::XS;
 use Exporter 'import';
-use List::Util qw(sum);
 use RunnerTest qw(human new_uuid start_line);
 
-our @EXPORT_OK = qw(cpu_ms runner_ms measure_alone);
-
-# Milliseconds of processor time of all threads so far: of one turn of a chat the ticks
-# of /proc/PID/stat would be too few.
-sub cpu_ms {
-    my (@pids) = @_;
-    return sum(map { (split ' ', slurp($_))[0] } map { glob "/proc/$_/task/*/schedstat" } @pids) / 1e6;
-}
+our @EXPORT_OK = qw(runner_ms measure_alone);
 
 # The processor time of a run on each of the threads, which may be the same one.
 sub mean_ms {

@@ -1,9 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
 # Measures chats of 200, 2,000 and 10,000 turns: in the database alone, through
-# the functions that server and supervisor call, and in the runner alone, over
-# its pipes. Prints one block of Markdown. Each figure is a ratio to the tenth
-# turn of the same chat, or to the aim.
+# the functions that server and supervisor call, in the runner alone, over its
+# pipes, and a turn of a new runner in a server. Prints one block of Markdown.
+# Each figure is a ratio to the tenth turn of the same chat, or to the aim.
 # With --records it measures those of a graph's library in the database instead.
 #   t/bench/chats.pl [--records] [TURNS...]
 use strict;
@@ -12,6 +12,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
 use BenchChatRunner;
+use BenchChatServer;
 use BenchPostgres;
 
 my $RECORDS = @ARGV && $ARGV[0] eq '--records' && shift @ARGV;
@@ -92,6 +93,10 @@ my @rows = (
         my ($n, $runner) = @_;
         return sprintf '%.2f + %.2f ms', map { $_ * 1000 / (2 * $n) } figure($n, 'read', 'cpu_ms'), $runner->{cold};
     } ],
+    [ 'cold, in a server, for 1,000 messages: database + supervisor + runner, processor time; time that passes', sub {
+        my ($n, undef, $server) = @_;
+        return sprintf '%.2f + %.2f + %.2f ms; %.1f ms', map { $server->{$_} * 1000 / (2 * $n) } qw(postgres supervisor runner ms);
+    } ],
     [ 'the database\'s part to a bare `select` of the rows', sub {
         my ($n) = @_;
         return sprintf '%.1f', figure($n, 'read', 'cpu_ms') / (figure($n, 'select', 'cpu_ms') || 1);
@@ -120,7 +125,8 @@ for my $number (0 .. $#CHATS) {
     psql('-c', "call bench.undo($worker, $thread, $turns)");
     psql('-c', "call bench.repeat('$_', $thread, $turns)") for qw(copy delete);
     my $runner = $RECORDS ? undef : BenchChatRunner::measure($turns);
-    push @columns, [ map { $_->[1]->($turns, $runner) } @rows ];
+    my $server = $RECORDS ? undef : BenchChatServer::measure($turns);
+    push @columns, [ map { $_->[1]->($turns, $runner, $server) } @rows ];
 }
 print '| turns | ', join(' | ', @CHATS), " |\n|---|", '---|' x @CHATS, "\n";
 for my $row (0 .. $#rows) {
