@@ -417,6 +417,20 @@ subtest 'check_leases returns no row for a run that continues' => sub {
     $play->finish_all($worker);
 };
 
+subtest 'check_leases returns leases that the worker does not name, if it asks for them' => sub {
+    my $worker = $play->worker(node => 'unknown');
+    my @claims = map { $play->leased($worker, $play->thread) } 1 .. 3;
+    is_deeply $play->check($worker, @claims[ 0, 1 ]), {}, 'it does not';
+    is_deeply [ $play->unknown($worker, @claims) ], [], 'it names all';
+    is_deeply [ map { $_->{run_id} } $play->unknown($worker, @claims[ 0, 2 ]) ], [ $claims[1]{run_id} ];
+    my ($unknown) = $play->unknown($worker, @claims[ 0, 2 ], { %{ $claims[1] }, epoch => 2 });
+    is $unknown->{epoch}, 1, 'the worker names another epoch of the run';
+    $play->release($worker, 'false', $unknown);
+    is_deeply [ $play->unknown($worker, @claims[ 0, 2 ]) ], [], 'a run that was given back is not leased';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0, 2 ]);
+    $play->finish_all($worker);
+};
+
 subtest 'a claim is on the disk when it is committed, so that no crash of the database undoes it' => sub {
     my $session = $play->session;
     $play->run($play->thread);

@@ -102,6 +102,7 @@ sub life {
     my $middle = int(@claims / 2);
     $measure->('save_batch', sub { $play->save($worker, @batch) });
     $measure->('check_leases', sub { $play->check($worker, @claims) });
+    $measure->('check_leases for unknown ones', sub { $play->unknown($worker, @claims[ 1 .. $#claims ]) });
     $measure->('save_batch with ends', sub { $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0 .. $middle ]) });
     $measure->('release_runs', sub { $play->release($worker, 'true', @claims[ $middle + 1 .. $#claims ]) });
     my ($thread, $run) = @{ $claims[0] }{qw(thread_id run_id)};

@@ -412,6 +412,52 @@ subtest 'a failover undoes the claims and events of runs that end while the data
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# Returns what gives a run back the rows that it has now, as a failover does to a standby that got nothing later.
+sub remember {
+    my ($run) = @_;
+    my $thread = sql("select thread_id from agent.runs where run_id = '$run'");
+    my @tables = qw(runs run_queue run_events);
+    sql("create table public.kept_$_ as select * from agent.$_ where run_id = '$run'") for @tables;
+    return sub {
+        # Without the trigger that refuses changes of a final run.
+        sql(join '; ', 'begin', 'set local session_replication_role = replica',
+            map({ ("delete from agent.$_ where run_id = '$run'", "insert into agent.$_ select * from public.kept_$_") } @tables),
+            "delete from agent.usage_events where run_id = '$run'",
+            "update agent.threads set status = 'busy', active_run_id = '$run' where thread_id = '$thread'",
+            map({ ("drop table public.kept_$_") } @tables), 'commit');
+    };
+}
+
+# Waits until a run has begun again, which has this many events then, lets it end, and checks how it did.
+sub end_again {
+    my ($sv, $run, $gate, %expected) = @_;
+    wait_events('the run to begin again', $expected{events}, $run);
+    open_gate($gate);
+    wait_status($run, 'success');
+    is scalar(events_of($run)), $expected{events}, 'no number of an event is left out';
+    is sql("select concat_ws(' ', epoch, attempts) from agent.usage_events where run_id = '$run'"), "$expected{epoch} 1",
+        'the run is executed under another lease, and the attempt is not counted';
+    like $sv->log_text, qr/AGT0379.*$run/, 'the supervisor says so';
+    return;
+}
+
+for my $case ([ 'and the connections are lost', 20, 1 ], [ 'beside connections that live', 8, 0 ]) {
+    my ($title, $lease_sec, $is_lost) = @{$case};
+    subtest "a failover undoes the end of a run $title: it is executed again" => sub {
+        my $sv = TestSupervisor->start($pg, lease_sec => $lease_sec);
+        $sv->wait_ready;
+        my $gate = make_gate();
+        my $run = $sv->start_run({ do => 'gate', path => $gate });
+        my $undo = remember($run);
+        open_gate($gate);
+        wait_status($run, 'success');
+        $undo->();
+        sql($TERMINATE) if $is_lost;
+        end_again($sv, $run, $gate, events => 4, epoch => 2);
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
+
 subtest 'a run whose output cannot be stored ends in error, other runs of its batch do not' => sub {
     sql("alter table agent.run_events add constraint test check (data not like '%unstorable%')");
     my $sv = TestSupervisor->start($pg);

@@ -14,8 +14,10 @@ typedef struct agent_schedule_t {
     apr_time_t claim_at;
     /* claim_runs for quarantined runs, while no ordinary slot is free. */
     apr_time_t claim_quarantined_at;
-    /* check_leases. */
+    /* check_leases, and when it also searches leases that this worker does not
+     * know. */
     apr_time_t check_at;
+    apr_time_t search_at;
     /* claim_webhooks: when it is due, and when it was sent last. */
     apr_time_t webhooks_at;
     apr_time_t webhooks_sent_at;
@@ -43,6 +45,14 @@ static inline void agent_schedule_claim_requeued(agent_schedule_t *schedule)
 static inline void agent_schedule_check(agent_schedule_t *schedule)
 {
     schedule->check_at = schedule->context->now;
+}
+
+/* The database may have leases that this worker does not know: search them now.
+ */
+static inline void agent_schedule_search(agent_schedule_t *schedule)
+{
+    schedule->check_at = schedule->context->now;
+    schedule->search_at = schedule->context->now;
 }
 
 /* A run ended, which may have added a webhook: claim webhooks soon. */

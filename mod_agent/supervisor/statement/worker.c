@@ -65,8 +65,9 @@ void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
         delay_sweep(worker);
     }
     worker->renew_at = worker->context->now;
-    /* A failover of the database may have undone the last claims. */
-    agent_schedule_check(worker->schedule);
+    /* A failover of the database may have undone the last claims, ends and
+     * releases. */
+    agent_schedule_search(worker->schedule);
     agent_schedule_claim(worker->schedule);
 }
 

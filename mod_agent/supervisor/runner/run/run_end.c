@@ -111,6 +111,15 @@ void agent_run_end_release_duplicate(agent_runs_t *runs,
     }
 }
 
+void agent_run_end_release_unknown(agent_runs_t *runs,
+                                   const agent_lease_key_t *key,
+                                   const char *deployment_id)
+{
+    agent_release_add_duplicate(&runs->releases, key, deployment_id,
+                                "its worker did not know it");
+    agent_batch_flush(&runs->batches);
+}
+
 void agent_run_end_give_up(agent_runs_t *runs, agent_lease_t *lease,
                            const char *error, const char *message)
 {

@@ -48,6 +48,12 @@ void agent_run_end_release_duplicate(agent_runs_t *runs,
                                      const agent_lease_key_t *key,
                                      const char *deployment_id);
 
+/* Requeues, uncounted, a run that the database has leased to this worker under
+ * a lease that is not HELD here. */
+void agent_run_end_release_unknown(agent_runs_t *runs,
+                                   const agent_lease_key_t *key,
+                                   const char *deployment_id);
+
 /* Ends the run in error with fail_run, after its other statements have failed.
  * error, message: constants. */
 void agent_run_end_give_up(agent_runs_t *runs, agent_lease_t *lease,

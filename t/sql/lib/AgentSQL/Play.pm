@@ -251,7 +251,15 @@ sub release {
 sub check {
     my ($self, $worker, @runs) = @_;
     my $items = AgentSQL::encode([ map { item($_) } @runs ]);
-    return { map { @$_ } $self->{session}->query("select run_id, outcome from agent.check_leases($worker, '$items')") };
+    return { map { @$_ } $self->{session}->query("select run_id, outcome from agent.check_leases($worker, '$items', null)") };
+}
+
+# The leases of the worker other than these, as rows of claim.
+sub unknown {
+    my ($self, $worker, @runs) = @_;
+    my $items = AgentSQL::encode([ map { item($_) } @runs ]);
+    my @rows = $self->{session}->query("select deployment_id, run_id, epoch, outcome from agent.check_leases($worker, '[]', '$items')");
+    return map { { deployment_id => $_->[0], run_id => $_->[1], epoch => $_->[2] } } grep { $_->[3] eq 'unknown' } @rows;
 }
 
 # ---- items of a batch; $claim is a row of claim ----
