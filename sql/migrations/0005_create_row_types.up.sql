@@ -112,7 +112,7 @@ comment on column agent.leased_run.status is
     'success, error, interrupted or timeout when the run ended, else null.';
 comment on column agent.leased_run.error is 'Object with error and message, or null.';
 comment on column agent.leased_run.last_event_seq is
-    'Number of the last event reported with it, null for none.';
+    'Number of its last event, reported with it or before; null for none.';
 comment on column agent.leased_run.is_failure is 'Whether the worker ended it; else its runner did, or it continues.';
 comment on column agent.leased_run.value is 'The result of a call that changes nothing, or null.';
 

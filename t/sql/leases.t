@@ -431,6 +431,54 @@ subtest 'check_leases returns leases that the worker does not name, if it asks f
     $play->finish_all($worker);
 };
 
+sub event_seqs {
+    my ($run) = @_;
+    return map { $_->[0] } $play->session->query("select seq from agent.run_events where run_id = '$run' order by seq");
+}
+
+subtest 'output of a run whose last events were undone is not saved: the run is executed again, uncounted' => sub {
+    my $worker = $play->worker(node => 'undone');
+    my ($whole, $cut, $empty) = map { $play->leased($worker, $play->thread) } 1 .. 3;
+    my @events = map { my $claim = $_; map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3 } $whole, $cut, $empty;
+    $play->save($worker, @events);
+    # As a failover to a standby does that did not have them.
+    $play->session->query("delete from agent.run_events where run_id = '$cut->{run_id}' and seq > 1 or run_id = '$empty->{run_id}'");
+    my @next = map { AgentSQL::Play::event($_, 4, 'custom', 4) } $whole, $cut, $empty;
+    is_deeply $play->save($worker, @next),
+        { $whole->{run_id} => [ 'saved', 'f' ], map { $_->{run_id} => [ 'fenced', 'f' ] } $cut, $empty };
+    is_deeply [ map { [ event_seqs($_->{run_id}) ] } $whole, $cut, $empty ], [ [ 0 .. 4 ], [ 0, 1 ], [] ], 'no events have gaps';
+    is_deeply $play->save($worker, AgentSQL::Play::event($cut, 5, 'custom', 5),
+        AgentSQL::Play::checkpoint($cut, id => AgentSQL::uuid(), messages => ['lost']), AgentSQL::Play::finish($cut)),
+        { $cut->{run_id} => [ 'fenced', 'f' ] }, 'nothing that follows is saved';
+    my %unknown = map { $_->{run_id} => $_ } $play->unknown($worker, $whole, $cut, $empty);
+    is_deeply [ sort keys %unknown ], [ sort map { $_->{run_id} } $cut, $empty ], 'the worker learns of the leases';
+    $play->release($worker, 'false', values %unknown);
+    my %again = map { $_->{run_id} => $_ } $play->claim($worker);
+    is_deeply [ map { @{ $again{ $_->{run_id} } }{qw(epoch attempt last_event_seq)} } $cut, $empty ], [ 3, 1, 1, 3, 1, -1 ],
+        'the number of the next event is the first that is missing';
+    $play->save($worker, map { AgentSQL::Play::finish($_) } $whole, values %again);
+};
+
+subtest 'a run whose last events were undone does not end' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    $play->save($worker, map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 1);
+    $play->session->query("delete from agent.run_events where run_id = '$claim->{run_id}' and seq = 1");
+    my $end = { %{ AgentSQL::Play::finish($claim) }, s => 1 };
+    is_deeply $play->save($worker, $end), { $claim->{run_id} => [ 'fenced', 'f' ] };
+    is $play->queue($claim->{run_id})->{epoch}, 2;
+    $play->release($worker, 'false', { %{$claim}, epoch => 2 });
+    $play->finish_all($worker);
+};
+
+subtest 'output of a batch without events, or of one that is repeated, has no gap' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my @batch = map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3;
+    my $saved = { $claim->{run_id} => [ 'saved', 'f' ] };
+    is_deeply $play->save($worker, @{$_}), $saved for [ @batch[ 0, 1 ] ], [ @batch[ 2, 3 ] ], [ @batch[ 2, 3 ] ], \@batch;
+    is_deeply $play->save($worker, AgentSQL::Play::checkpoint($claim, id => AgentSQL::uuid(), messages => ['kept'])), $saved;
+    is_deeply $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, s => 3 }), { $claim->{run_id} => [ 'saved', 't' ] };
+};
+
 subtest 'a claim is on the disk when it is committed, so that no crash of the database undoes it' => sub {
     my $session = $play->session;
     $play->run($play->thread);

@@ -101,6 +101,8 @@ sub life {
     ) } @claims;
     my $middle = int(@claims / 2);
     $measure->('save_batch', sub { $play->save($worker, @batch) });
+    my @more = map { AgentSQL::Play::event($_, 2, 'custom', 1) } @claims;
+    $measure->('save_batch of more events', sub { $play->save($worker, @more) });
     $measure->('check_leases', sub { $play->check($worker, @claims) });
     $measure->('check_leases for unknown ones', sub { $play->unknown($worker, @claims[ 1 .. $#claims ]) });
     $measure->('save_batch with ends', sub { $play->save($worker, map { AgentSQL::Play::finish($_) } @claims[ 0 .. $middle ]) });

@@ -458,6 +458,17 @@ for my $case ([ 'and the connections are lost', 20, 1 ], [ 'beside connections t
     };
 }
 
+subtest 'a failover undoes the events of a run that continues: it is executed again, without a gap' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my $run = $sv->start_run({ do => 'gate', path => $gate });
+    sql("delete from agent.run_events where run_id = '$run'");
+    open_gate($gate);
+    end_again($sv, $run, $gate, events => 2, epoch => 3);
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a run whose output cannot be stored ends in error, other runs of its batch do not' => sub {
     sql("alter table agent.run_events add constraint test check (data not like '%unstorable%')");
     my $sv = TestSupervisor->start($pg);

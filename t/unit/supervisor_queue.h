@@ -34,6 +34,8 @@ static inline queue_t *make_queue(apr_pool_t *pool)
     q->output.context = q->fixture->runs->context;
     q->output.connection = 1;
     agent_notify_init(&q->notify, q->fixture->runs->context);
+    q->schedule.context = q->fixture->runs->context;
+    q->schedule.search_at = AGENT_CLOCK_NEVER;
     q->save = (agent_save_t){.worker = &q->worker,
                              .runners = q->fixture->io->runners,
                              .runs = q->fixture->runs,

@@ -188,11 +188,19 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     }
 }
 
-/* The output that follows is discarded at once: if the database had lost the
- * claim, the next one has the same epoch, and would save it without this. */
-static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
+/*
+ * The output that follows is discarded at once: if the database had lost the
+ * claim, the next one has the same epoch, and would save it without this. If it
+ * had lost output instead, this worker has the run under the next epoch, and
+ * gives it back.
+ */
+static void settle_fenced(const agent_save_t *save,
+                          const agent_batch_run_t *run)
 {
+    agent_runs_t *runs = save->runs;
     agent_lease_t *lease = agent_lease_find(&runs->leases, &run->key);
+
+    agent_schedule_search(save->schedule);
 
     if (lease != NULL && lease->state != AGENT_LEASE_GONE) {
         agent_run_end_lose(runs, lease);
@@ -302,7 +310,7 @@ static void receive_any(agent_save_t *save, agent_batch_t *batch,
                          agent_db_value(result, row, COL_PROMOTED)[0] == 't');
         }
         else {
-            settle_fenced(save->runs, run);
+            settle_fenced(save, run);
         }
     }
     note_saved(save, batch);

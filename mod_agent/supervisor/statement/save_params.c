@@ -54,7 +54,6 @@ typedef struct save_run_t {
     const agent_batch_run_t *run;
     int position; /* among the runs, from 1 */
     bool locks_thread;
-    bool has_event;
     bool is_failure;
     /* Of its end; zeroed without one. */
     agent_protocol_text_t status;
@@ -218,7 +217,6 @@ static void add_item(save_params_t *params, const agent_batch_t *batch,
     switch (item->kind) {
     case AGENT_ITEM_METADATA:
     case AGENT_ITEM_EVENT:
-        run->has_event = true;
         add_event(params, run, item, &fields);
         return;
     case AGENT_ITEM_TASK:
@@ -247,7 +245,7 @@ static void add_run(save_params_t *params, const save_run_t *run)
     add_number(params, RUN_EPOCH, of->key.epoch);
     agent_db_column_boolean(&params->columns[RUN_LOCKS_THREAD],
                             run->locks_thread);
-    if (run->has_event) {
+    if (of->last_seq >= 0) {
         add_number(params, RUN_LAST_EVENT, of->last_seq);
     }
     else {

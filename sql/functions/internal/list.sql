@@ -151,6 +151,7 @@
 
 \ir leases/apply_ends.sql
 \ir leases/end_closed_runs.sql
+\ir leases/fence_gaps.sql
 \ir leases/fence_leases.sql
 \ir leases/lock_leases.sql
 \ir leases/lock_descriptions.sql

@@ -106,7 +106,7 @@ language sql volatile as $function$
     run as materialized (
         select row_number() over (order by min(i.n))::integer as k, i.d, i.r, i.e,
                bool_or(i.type not in ('event', 'task')) as locks_thread,
-               max(i.s) filter (where i.type = 'event') as seq,
+               max(i.s) as seq,
                max(i.status) filter (where i.type = 'end') as status,
                max(i.error::text) filter (where i.type = 'end')::json as error,
                coalesce(bool_or(i.f) filter (where i.type = 'end'), false) as is_failure,

@@ -2,12 +2,12 @@
 -- Saves, in one transaction, events, checkpoints, library records, reports about tasks and ends of the
 -- runs of a worker. Each kind is a set of arrays of equal length, one element per row; p_event_runs and
 -- p_checkpoint_runs have the position of the row's run among the runs, p_channel_checkpoints that of the checkpoint.
--- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
--- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
--- which is then saved run by run.
--- Runs: p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: null without an event;
---       p_statuses: null when it continues; p_is_failure: the worker made the end itself; p_results: of calls that
---       change nothing.
+-- Items of a run whose lease the worker no longer holds are skipped, as are those of a run whose events do not follow
+-- the stored ones (agent.fence_gaps). After an unclear commit the whole batch can be repeated: each row has a key. A
+-- value that does not fit its type (class 22) fails the whole batch, which is then saved run by run.
+-- Runs: p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: of the batch, else before
+--       it, null for none; p_statuses: null when it continues; p_is_failure: the worker made the end itself;
+--       p_results: of calls that change nothing.
 -- Events: p_event_data: JSON text; with p_event_checkpoint_ids the values of that checkpoint are shown at the path
 --       p_event_paths in it, null for the values alone.
 -- Checkpoints and their channels: as in agent.collect_checkpoints.
@@ -94,7 +94,7 @@ begin
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
-    v_leases := agent.fence_leases(p_worker_id, v_runs);
+    v_leases := agent.fence_gaps(agent.fence_leases(p_worker_id, v_runs), v_runs, p_event_runs, p_event_seqs);
     v_locking := clock_timestamp() - v_parsed;
 
     if v_leases is not null and v_events is not null then
