@@ -231,7 +231,7 @@ static void recover_from_lost_claim(agent_worker_t *worker)
     if (worker->reregister_by <= worker->context->now
         && worker->runs->leases.held > 0) {
         agent_runner_exit_kill_all(worker->runners, worker->runs,
-                                   AGENT_LOSS_FORGET, "registering again");
+                                   AGENT_LOSS_UNCOUNTED, "registering again");
     }
     if (may_deregister(worker)) {
         agent_worker_deregister(worker);

@@ -86,8 +86,8 @@ typedef struct agent_worker_t {
     apr_time_t sweep_at;
     /*
      * The result of a claim was lost: runs may be leased to this worker that it
-     * does not know. The runs it knows may end until reregister_by; then all
-     * are requeued, and the worker registers again.
+     * does not know. The runs it knows may end until reregister_by; then they
+     * are released, the others requeued, and the worker registers again.
      */
     apr_time_t reregister_by;
     bool has_lost_claim;
