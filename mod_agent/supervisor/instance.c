@@ -157,6 +157,7 @@ static void init_statements(agent_supervisor_t *sv)
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
                                   .schedule = &sv->schedule,
+                                  .control = &sv->control,
                                   .bulk = &sv->bulk,
                                   .output = &sv->output};
     agent_worker_init(&sv->worker);

@@ -99,6 +99,40 @@ subtest 'the result of a claim is lost: new runs execute though another run neve
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# A supervisor behind the proxy, whose runs may end for a second when the result of a claim is lost.
+sub start_behind {
+    my ($proxy) = @_;
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 12,
+        timing_ms => { %{ patient_timing() }, kill => 1000 });
+    $sv->wait_ready;
+    return $sv;
+}
+
+# Loses the result of a claim, and waits for the end of a run of another thread.
+sub execute_after_loss {
+    my ($sv, $proxy) = @_;
+    my $run;
+    $proxy->lose('result', 'claim_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
+    return wait_status($run, 'success');
+}
+
+subtest 'the result of a claim is lost: new runs execute while output of another run lacks memory' => sub {
+    my $proxy = TestProxy->new($pg);
+    sql('create function public.at_line() returns trigger language plpgsql as $f$ begin if length(new.data) > 600 then '
+        . q{raise exception using errcode = '53200', message = 'out of memory'; end if; return new; end $f$});
+    sql('create trigger at_line before insert on agent.run_events for each row execute function public.at_line()');
+    my $sv = start_behind($proxy);
+    my $writer = $sv->start_run({ do => 'stream', count => 1, bytes => 700 });
+    $sv->wait_log(qr/AGT0378/);
+    ok execute_after_loss($sv, $proxy), 'a new run of another thread ends';
+    is status_of($writer), 'pending', 'the run whose output is not saved has not ended';
+    like $sv->log_text, qr/AGT0329/, 'the log says that its output is dropped';
+    sql('drop trigger at_line on agent.run_events');
+    wait_status($writer, 'success');
+    is attempts_of($writer), 1, 'later it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 for my $part (qw(request result)) {
     subtest "the $part of a report about graphs is lost: it is sent again" => sub {
         my $proxy = TestProxy->new($pg);

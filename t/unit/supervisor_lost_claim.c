@@ -5,6 +5,14 @@
  * supervisor/statement/worker.h. */
 #include "supervisor_queue.h"
 
+/* A connection that can be closed. */
+static void make_database(agent_database_t *database, agent_context_t *context)
+{
+    database->context = context;
+    apr_pool_create(&database->pool, context->pool);
+    apr_pool_create(&database->scratch, context->pool);
+}
+
 /* It registers again now. Its runners were killed already. */
 static queue_t *make_lost(apr_pool_t *pool)
 {
@@ -20,7 +28,11 @@ static queue_t *make_lost(apr_pool_t *pool)
     }
     q->worker.runners = q->fixture->io->runners;
     q->worker.runs = runs;
+    q->worker.control = &q->control;
     q->worker.bulk = &q->bulk;
+    q->worker.output = &q->output;
+    make_database(&q->bulk, runs->context);
+    make_database(&q->output, runs->context);
     agent_worker_init(&q->worker);
     q->worker.renewed_at = NOW;
     runs->context->timing.stop = apr_time_from_sec(13);
@@ -74,11 +86,55 @@ static void a_run_whose_line_fails_to_the_end_ends_in_error(void **state)
     assert_non_null(release_of(q, &lease->key)->error);
 }
 
+static void output_is_dropped_that_is_not_saved_in_half_a_lease(void **state)
+{
+    queue_t *q = make_lost(*state);
+
+    add_long(q, 0);
+    tick_after(q, 0);
+    tick_after(q, 9);
+    assert_false(agent_batch_is_empty(q->batches));
+    assert_int_equal(q->worker.state, AGENT_WORKER_LIVE);
+    tick_after(q, 10);
+    assert_true(agent_batch_is_empty(q->batches));
+    assert_int_equal(q->worker.state, AGENT_WORKER_DEREGISTERING);
+}
+
+/* The connection is lost; 30 s later it is made again. Output is kept until
+ * then, and half a lease longer. */
+static void check_kept_without(queue_t *q, agent_database_t *database)
+{
+    add_long(q, 0);
+    tick_after(q, 0);
+    database->lost_at = NOW;
+    tick_after(q, 30);
+    assert_int_equal(q->worker.state, AGENT_WORKER_LIVE);
+    database->lost_at = 0;
+    q->worker.connected_at = NOW + apr_time_from_sec(30);
+    tick_after(q, 39);
+    assert_int_equal(q->worker.state, AGENT_WORKER_LIVE);
+    tick_after(q, 40);
+    assert_int_equal(q->worker.state, AGENT_WORKER_DEREGISTERING);
+}
+
+/* Its next attempts may show that it crashes the database. */
+static void output_is_kept_while_the_database_is_away_and_after_that(
+    void **state)
+{
+    queue_t *q = make_lost(*state);
+
+    check_kept_without(q, &q->control);
+    q = make_lost(*state);
+    check_kept_without(q, &q->bulk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_runs_under_way_are_released_uncounted),
         CHECK_TEST(a_run_whose_line_fails_to_the_end_ends_in_error),
+        CHECK_TEST(output_is_dropped_that_is_not_saved_in_half_a_lease),
+        CHECK_TEST(output_is_kept_while_the_database_is_away_and_after_that),
     };
 
     return CHECK_RUN(tests);

@@ -7,6 +7,7 @@
 
 #include <apr_strings.h>
 
+#include "../base/order.h"
 #include "../runner/exit.h"
 #include "../runner/run/run_end.h"
 
@@ -57,6 +58,7 @@ static void warn_of_connections(const agent_context_t *context,
 void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
                                const agent_session_info_t *info)
 {
+    worker->connected_at = worker->context->now;
     if (is_first) {
         warn_of_settings(worker->context, info->unsafe);
         warn_of_connections(worker->context, info->connections);
@@ -73,6 +75,7 @@ void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
 
 void agent_worker_on_bulk_connected(agent_worker_t *worker, bool is_first)
 {
+    worker->connected_at = worker->context->now;
     if (!is_first) {
         delay_sweep(worker);
     }
@@ -106,6 +109,17 @@ static apr_status_t send_renew(void *part, agent_database_t *database,
                          database->scratch);
 }
 
+/* Drops all leases, with their output and releases. No shared batch may be in
+ * flight; other statements about runs are given up. */
+static void forget_runs(agent_worker_t *worker)
+{
+    agent_database_close(worker->bulk, AGENT_FAILURE_RETRY);
+    agent_database_close(worker->output, AGENT_FAILURE_RETRY);
+    agent_batch_clear(&worker->runs->batches);
+    agent_release_clear(&worker->runs->releases);
+    agent_run_end_abandon_all(worker->runs);
+}
+
 /* Other workers may have all runs: kills the runners and registers again. */
 static void become_fenced(agent_worker_t *worker)
 {
@@ -115,12 +129,7 @@ static void become_fenced(agent_worker_t *worker)
                        worker->id);
     agent_runner_exit_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
                                "fenced");
-    /* A statement in flight there would be refused. */
-    agent_database_close(worker->bulk, AGENT_FAILURE_RETRY);
-    agent_database_close(worker->output, AGENT_FAILURE_RETRY);
-    agent_batch_clear(&worker->runs->batches);
-    agent_release_clear(&worker->runs->releases);
-    agent_run_end_abandon_all(worker->runs);
+    forget_runs(worker);
     for (int i = 0; i < worker->runners->pool_count; i++) {
         agent_graphs_reset_reports(&worker->runners->pools[i].graphs);
     }
@@ -224,14 +233,37 @@ static bool may_deregister(const agent_worker_t *worker)
         && agent_release_is_empty(&worker->runs->releases);
 }
 
+/*
+ * Whether what is still not saved or released is given up: it had the time of
+ * the longest statement, also after a reconnect, since a line that crashes the
+ * database is to be found by its next attempts. The statement of a shared batch
+ * ends soon.
+ */
+static bool is_overdue(const agent_worker_t *worker)
+{
+    apr_time_t begin = AGENT_MAX(worker->reregister_by, worker->connected_at);
+
+    return begin + agent_context_longest_statement(worker->context)
+        <= worker->context->now
+        && worker->control->lost_at == 0 && worker->bulk->lost_at == 0
+        && worker->runs->batches.sent_shared == NULL;
+}
+
 static void recover_from_lost_claim(agent_worker_t *worker)
 {
-    /* Before the check below: while runners send output there is always
+    /* Before the checks below: while runners send output there is always
      * something to save. */
     if (worker->reregister_by <= worker->context->now
         && worker->runs->leases.held > 0) {
         agent_runner_exit_kill_all(worker->runners, worker->runs,
                                    AGENT_LOSS_UNCOUNTED, "registering again");
+    }
+    if (!may_deregister(worker) && is_overdue(worker)) {
+        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0329", 0,
+                           "output that is not saved is dropped to register "
+                           "again: its runs start again from their "
+                           "checkpoints");
+        forget_runs(worker);
     }
     if (may_deregister(worker)) {
         agent_worker_deregister(worker);

@@ -56,7 +56,8 @@ typedef struct agent_worker_t {
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
-    /* The bulk connection sends mark_worker_dead. */
+    agent_database_t *control;
+    /* It sends mark_worker_dead. */
     agent_database_t *bulk;
     agent_database_t *output;
     agent_worker_state_t state;
@@ -91,6 +92,8 @@ typedef struct agent_worker_t {
      */
     apr_time_t reregister_by;
     bool has_lost_claim;
+    /* When the control or the bulk connection was made last. */
+    apr_time_t connected_at;
 } agent_worker_t;
 
 extern const agent_operation_t agent_list_operation;
