@@ -133,6 +133,23 @@ subtest 'the result of a claim is lost: new runs execute while output of another
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'the result of a claim is lost: new runs execute while another run is locked' => sub {
+    my $proxy = TestProxy->new($pg);
+    my $sv = start_behind($proxy);
+    my $gate = make_gate();
+    my $writer = $sv->start_run({ do => 'gate', path => $gate, once => 1 });
+    wait_events('its first event', 1, $writer);
+    my $lock = hold_lock("select from agent.run_queue where run_id = '$writer' for update");
+    open_gate($gate);
+    $sv->wait_log(qr/AGT0313: save_batch failed: 55P03/);
+    ok execute_after_loss($sv, $proxy), 'a new run of another thread ends';
+    is status_of($writer), 'pending', 'the locked run has not ended';
+    release_lock($lock);
+    wait_status($writer, 'success');
+    is attempts_of($writer), 1, 'later it ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 for my $part (qw(request result)) {
     subtest "the $part of a report about graphs is lost: it is sent again" => sub {
         my $proxy = TestProxy->new($pg);

@@ -76,6 +76,20 @@ static void a_worker_that_registers_again_gives_up_a_run(void **state)
     assert_true(f->reports > 0);
 }
 
+/* A lock on the row of one of its runs may last. */
+static void a_worker_registers_again_before_its_runs_are_released(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    f->context.mode = AGENT_MODE_RUNNING;
+    agent_worker_deregister(&f->worker);
+    assert_int_equal(f->worker.state, AGENT_WORKER_DEREGISTERING);
+    (agent_mark_dead_operation.fail)(&f->worker, AGENT_FAILURE_TIMEOUT);
+    assert_int_equal(f->worker.state, AGENT_WORKER_REGISTERING);
+    assert_int_equal(f->worker.dead->nelts, 1);
+    assert_false(APR_ARRAY_IDX(f->worker.dead, 0, agent_dead_t).is_counted);
+}
+
 static void fail_once(fixture_t *f, agent_failure_t failure)
 {
     (agent_mark_dead_operation.fail)(&f->worker, failure);
@@ -128,6 +142,7 @@ int main(void)
         CHECK_TEST(the_release_of_a_run_that_is_cancelled_is_tried_again),
         CHECK_TEST(a_release_is_tried_for_minutes_when_connections_are_lost),
         CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
+        CHECK_TEST(a_worker_registers_again_before_its_runs_are_released),
         CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),
     };
 

@@ -47,6 +47,8 @@ typedef struct agent_dead_t {
     char id[24];
     /* Its lease has expired; its host may be another one. */
     bool is_swept;
+    /* Whether the attempts of its runs count: not when it deregisters. */
+    bool is_counted;
     int failures;
 } agent_dead_t;
 

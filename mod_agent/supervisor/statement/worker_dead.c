@@ -2,8 +2,8 @@
 /*
  * mark_worker_dead; see worker.h. It releases the runs of predecessors, of
  * workers whose lease has expired, and of this worker when it deregisters. It
- * does not delay registration, claims or renewals, however long it takes or
- * however often it fails.
+ * delays a new registration until its first result, and neither claims nor
+ * renewals, however long it takes or however often it fails.
  */
 #include "worker.h"
 
@@ -46,6 +46,7 @@ void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
         memset(dead, 0, sizeof(*dead));
         apr_cpystrn(dead->id, worker_id, sizeof(dead->id));
         dead->is_swept = is_swept;
+        dead->is_counted = true;
     }
 }
 
@@ -102,8 +103,7 @@ static apr_status_t send_dead(void *part, agent_database_t *database,
         return send_fail_run(dead, worker->run_error, database, err);
     }
     params[0] = dead->id;
-    /* The attempt counts when the worker died, not when it deregisters. */
-    params[1] = is_self(worker, dead) ? "false" : "true";
+    params[1] = dead->is_counted ? "true" : "false";
     params[2] = apr_itoa(database->scratch, worker->dead_limit.current);
     return agent_db_send(database->db, &mark_worker_dead, params, err,
                          database->scratch);
@@ -183,6 +183,10 @@ static void fail_dead(void *part, agent_failure_t failure)
     agent_worker_t *worker = part;
 
     worker->dead_at = agent_database_retry_at(worker->context, failure);
+    /* The row of one of its runs may be locked for long. */
+    if (is_self(worker, get_dead(worker, 0)) && !is_last(worker)) {
+        worker->state = AGENT_WORKER_REGISTERING;
+    }
     if (agent_failure_is_transient(failure)) {
         return;
     }
@@ -224,6 +228,7 @@ void agent_worker_deregister(agent_worker_t *worker)
         /* The next sweep finds the others again; the one in flight is kept. */
         worker->dead->nelts = is_marking_dead(worker) ? 1 : 0;
         agent_worker_add_dead(worker, worker->id, false);
+        get_dead(worker, worker->dead->nelts - 1)->is_counted = false;
         if (!is_marking_dead(worker)) {
             /* These failures were those of another worker. */
             worker->run_error = NULL;
