@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One call of a host to a partition of the store. README.md has the rules (R1 to R9),
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R10),
 -- PROOF.md their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or
 -- not at all. Its fields:
 --
@@ -153,7 +153,7 @@ end
 -- R10: for which rules the epoch knows all admissions that count, if all hosts have left it: those
 -- with an L + T of `from` to `to`, if all M hosts are there again less than that after `last`.
 local function find_continued()
-    local before, since = epoch.continued, epoch.known
+    local before, waited, base = epoch.continued, last - epoch.known, 0
     if epoch.complete == 0 then
         -- It has granted nothing.
         return epoch.old == 0 and now < epoch.start + hold_ms(epoch.share_ms) and before
@@ -162,12 +162,16 @@ local function find_continued()
         return false
     end
     for i = 0, members - 1 do
-        since = math.max(since, read_member(i)[3] + TIMEOUT_MS + CALL_MS)
+        base = math.max(base, read_member(i)[3])
     end
-    if before and last - since < before.from then
-        return { last = last, from = before.from, to = before.to }
+    local from, to = 0, waited
+    if before and waited < before.from then
+        from, to = before.from, before.to
+    elseif before then
+        to = math.max(waited, before.to)
     end
-    return { last = last, from = 0, to = math.max(last - since, before and before.to or 0) }
+    -- No mark has the admissions of a share from before the base.
+    return { last = last, from = from, to = math.min(to, last - base - TIMEOUT_MS - CALL_MS) }
 end
 
 -- R10: whether hosts may have been connected elsewhere since one was connected to this epoch.

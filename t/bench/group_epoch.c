@@ -79,7 +79,8 @@ static void begin_epoch(group_store_t *store, uint32_t members,
  * than that (R10). */
 static bool find_continued(group_store_t *store)
 {
-    int64_t since = store->known;
+    int64_t waited = store->last - store->known;
+    int64_t base = 0;
 
     if (!store->complete) {
         return store->is_continued && !store->old
@@ -89,15 +90,16 @@ static bool find_continued(group_store_t *store)
         if (store->records[i].kind != LEFT) {
             return false;
         }
-        since = max_of(since,
-                       store->records[i].base + RLR_PERIOD_TIMEOUT_MS
-                           + RLR_PERIOD_CALL_MS);
+        base = max_of(base, store->records[i].base);
     }
-    if (!store->is_continued || store->last - since >= store->continued_from) {
+    if (!store->is_continued || waited >= store->continued_from) {
         store->continued_to = max_of(
-            store->last - since, store->is_continued ? store->continued_to : 0);
+            waited, store->is_continued ? store->continued_to : 0);
         store->continued_from = 0;
     }
+    base = store->last - base - RLR_PERIOD_TIMEOUT_MS - RLR_PERIOD_CALL_MS;
+    store->continued_to = base < store->continued_to ? base
+                                                     : store->continued_to;
     store->continued_last = store->last;
     return true;
 }

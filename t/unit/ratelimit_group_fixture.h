@@ -116,7 +116,7 @@ static inline void end(case_t *test)
 static inline uint32_t local(const case_t *test, int i)
 {
     return rlr_member_local(&test->hosts[i].member, &test->hosts[i].config, key,
-                            nine, test->now_ms);
+                            test->limit, test->now_ms);
 }
 
 #endif

@@ -92,6 +92,31 @@ static void a_rule_that_waits_twice_is_not_forgotten(void **state)
     end(&test);
 }
 
+/* No mark of the store has the admissions of shares. */
+static void shares_are_not_forgotten_by_a_second_restart(void **state)
+{
+    case_t test;
+    uint64_t used_ms;
+
+    begin(&test);
+    test.limit = (rlr_limit_t){9, 20};
+    stop_all(&test);
+    test.now_ms += 4500;
+    pass(&test, 9000, 7);
+    test.now_ms += 26500;
+    for (int i = 0; i < HOSTS; i++) {
+        assert_int_equal(local(&test, i), 3);
+        rlr_member_use(&test.hosts[i].member, 20, test.now_ms);
+    }
+    used_ms = test.now_ms;
+    pass(&test, 500, 7);
+    stop_all(&test);
+    test.now_ms += 4100;
+    find_wait(&test);
+    assert_in_range(test.now_ms, used_ms + 20000, used_ms + 30000);
+    end(&test);
+}
+
 static void hosts_that_were_cut_off_together_go_on_at_once(void **state)
 {
     case_t test;
@@ -192,6 +217,7 @@ int main(void)
         CHECK_TEST(a_rule_of_a_longer_interval_goes_on),
         CHECK_TEST(a_rule_that_was_not_granted_before_waits),
         CHECK_TEST(a_rule_that_waits_twice_is_not_forgotten),
+        CHECK_TEST(shares_are_not_forgotten_by_a_second_restart),
         CHECK_TEST(hosts_that_were_cut_off_together_go_on_at_once),
         CHECK_TEST(the_shares_of_those_that_do_not_return_are_reserved),
         CHECK_TEST(a_host_that_was_elsewhere_begins_another_epoch),
