@@ -40,9 +40,14 @@ local number = number_of_host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- How long a host that is cut off may admit its share, or bring its number to another
--- server, and be granted leases by that one, for that RateLimitStoreShareTime.
+-- server, for that RateLimitStoreShareTime.
+local function keep_ms(share)
+    return math.max(share, REPLACE_MS - HEARTBEAT_MS)
+end
+
+-- The same, and be granted leases by that server.
 local function hold_ms(share)
-    local kept = math.max(share, REPLACE_MS - HEARTBEAT_MS)
+    local kept = keep_ms(share)
     return kept + math.ceil(kept / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
 end
 
@@ -96,7 +101,7 @@ end
 local server = find_server()
 
 -- {id, heartbeat, base, attested base, joined, kind, name}; an empty number is one whose
--- member, if there is one, was last connected when the epoch began, or in an epoch that
+-- member, if there is one, has not been connected since the epoch began, or in an epoch that
 -- follows the end of all hosts never had one. A call reads each once.
 local all_members = {}
 
@@ -126,7 +131,7 @@ local function is_in_use()
     for i = 0, epoch.members - 1 do
         local member = read_member(i)
         local has_none = has_no_host(member) or had_none and member[6] == 0
-        if not had_none and now < member[3] or not has_none and now < member[2] + used_ms then
+        if not had_none and now < member[3] or not has_none and now < math.max(member[2], epoch.back) + used_ms then
             return true
         end
     end
@@ -145,7 +150,7 @@ local function begin_epoch(members_of, share_ms_of, follows, continued)
     epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
         follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
-        missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {}, back = 0, continued = continued,
+        missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {}, back = now + TWO_STORES_MS, continued = continued,
         name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch), 'last', now)
 end
@@ -183,7 +188,7 @@ local function is_abandoned()
     for i = 0, epoch.follows and members - 1 or -1 do
         has_numbers = has_numbers and not has_no_host(read_member(i))
     end
-    return target ~= epoch.name or not has_flag(CLEAN) or not has_numbers
+    return target ~= epoch.name or not has_flag(CLEAN) or not has_numbers or now >= last + keep_ms(share_ms)
 end
 
 if not epoch or epoch.server ~= server then
@@ -295,7 +300,8 @@ local function write_epoch()
     end
 end
 
--- A host is connected. After a time without one the others may be connected elsewhere.
+-- A host is connected. After a time without one the others may be connected elsewhere,
+-- as after the beginning of the epoch, until epoch.back.
 local function touch()
     if now >= last + CONFIRM_MS then
         epoch.back, is_changed = now + TWO_STORES_MS, true

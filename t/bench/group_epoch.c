@@ -7,10 +7,16 @@
 
 #include "../../mod_ratelimit_regional/protocol/period.h"
 
+/* How long a host may bring its number to another store. */
+static int64_t get_kept(const group_store_t *store)
+{
+    return max_of(store->share_ms,
+                  RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS);
+}
+
 int64_t group_epoch_held(const group_store_t *store)
 {
-    int64_t kept_ms = max_of(store->share_ms,
-                             RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS);
+    int64_t kept_ms = get_kept(store);
 
     return kept_ms + (int64_t)rlr_period_drift((uint64_t)kept_ms)
         + RLR_PERIOD_HEARTBEAT_MS + RLR_PERIOD_CALL_MS
@@ -34,7 +40,9 @@ static bool is_in_use(const group_store_t *store)
             || (had_none && record->kind == EMPTY);
 
         if ((!had_none && store->now < record->base)
-            || (!has_none && store->now < record->heartbeat + used_ms)) {
+            || (!has_none
+                && store->now
+                    < max_of(record->heartbeat, store->back) + used_ms)) {
             return true;
         }
     }
@@ -66,7 +74,7 @@ static void begin_epoch(group_store_t *store, uint32_t members,
     store->ready = 0;
     store->known = follows ? store->now : 0;
     store->last = store->now;
-    store->back = 0;
+    store->back = store->now + RLR_PERIOD_TWO_STORES_MS;
     store->odd_count = 0;
     for (uint32_t i = 0; i < MEMBERS_MAX && !follows; i++) {
         store->records[i].heartbeat = store->now;
@@ -120,7 +128,8 @@ static bool is_abandoned(const group_store_t *store,
             return true;
         }
     }
-    return !is_own || (call->flags & RLR_MESSAGE_CLEAN) == 0;
+    return !is_own || (call->flags & RLR_MESSAGE_CLEAN) == 0
+        || store->now >= store->last + get_kept(store);
 }
 
 static bool is_executed(const group_store_t *store,

@@ -369,20 +369,33 @@ static void leave(sim_t *sim, host_t *host)
 
 /* All hosts turn to the other server, which has kept its data and its id: by
  * a reload, or stopped in order and started; some follow later. They stay for
- * seconds, or until all that they were at the former one has ended. */
+ * seconds, or until all that they were at the former one has ended. A host that
+ * stays behind is cut off until all turn back, or some seconds longer. */
 static void turn(sim_t *sim)
 {
     static const uint64_t most_ms[] = {1, 20, 300, 1000, 4000, 20000};
     uint64_t most_us = 1000 * most_ms[sim_random(sim) % 6];
-    uint64_t stay_us = sim_random(sim) % 3 == 0
-        ? 125000000 + sim_random(sim) % (150000000 + sim->share_ms * 1000)
-        : 500000 + sim_random(sim) % (1000 * 3 * most_ms[sim_random(sim) % 6]);
+    uint64_t stay_us = sim->stays_behind ? 70000000 : 125000000;
+    uint64_t back_us;
     bool is_stopped = sim_random(sim) % 2 == 0;
 
+    if (sim->stays_behind || sim_random(sim) % 3 == 0) {
+        stay_us += sim_random(sim) % (150000000 + sim->share_ms * 1000);
+    }
+    else {
+        stay_us = 500000
+            + sim_random(sim) % (1000 * 3 * most_ms[sim_random(sim) % 6]);
+    }
+    back_us = sim->us + most_us + stay_us;
     if (!sim->is_failing_over) {
         sim->master = 1 - sim->master;
         sim->is_down[sim->master] = false;
         for (uint32_t i = 0; i < sim->host_count; i++) {
+            if (sim->stays_behind && sim_random(sim) % 3 == 0) {
+                sim->hosts[i].cut_until_us = back_us
+                    + sim_random(sim) % 3000000;
+                continue;
+            }
             sim_push(
                 sim,
                 (event_t){.us = sim->us + sim_random(sim) % most_us,
@@ -390,8 +403,7 @@ static void turn(sim_t *sim)
                           .host = i});
         }
     }
-    sim_push(sim,
-             (event_t){.us = sim->us + most_us + stay_us, .kind = EVENT_TURN});
+    sim_push(sim, (event_t){.us = back_us, .kind = EVENT_TURN});
 }
 
 static void start_host(sim_t *sim, host_t *host)

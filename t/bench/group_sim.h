@@ -64,6 +64,7 @@ typedef struct sim_t {
     uint32_t clocks;
     uint64_t
         turn_us; /* between turns to the other server, which keeps its data */
+    bool stays_behind; /* a host in three, at a turn */
     group_store_t *servers[2];
     bool is_down[2];
     uint32_t master;

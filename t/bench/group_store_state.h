@@ -38,7 +38,7 @@ struct group_store_t {
     int64_t ready; /* 0: not all members have attested */
     int64_t known;
     int64_t last; /* when a member was connected last */
-    int64_t back; /* until when all others may be elsewhere, after a gap */
+    int64_t back; /* until when hosts may be at a former store */
     bool is_continued;
     int64_t continued_last;
     int64_t continued_from;

@@ -11,16 +11,15 @@
  *
  *   ratelimit_group [hosts=4] [keys=1000] [seconds=60] [rate=2000] [seed=1]
  *                    [faults=10] [rare=0] [stops=0] [share=3600] [from=6]
- *                    [changes=...] [clocks=...] [turns=...]
+ *                    [changes=...] [clocks=...] [turns=...] [behind=0]
  *
- * faults is the number of seconds between two of them, 0 for none; rare=1
- * leaves those alone that need minutes without others. stops is the number of
- * seconds between two orderly stops of a host, share is
- * RateLimitStoreShareTime, from is the second of the first request, and changes
- * is the number of seconds between two changes of RateLimitStoreHosts and
- * RateLimitStoreShareTime: all hosts stop in order, and start with other
- * values. clocks is the number between two clocks of a server that are set;
- * turns is the second from which all hosts turn to the other one and back.
+ * faults, stops, changes and clocks are numbers of seconds between two faults
+ * (0: none; rare=1: those alone that need minutes without others), orderly stops
+ * of a host, changes of RateLimitStoreHosts and RateLimitStoreShareTime, for
+ * which all hosts stop and start, and clocks of a server that are set. share is
+ * RateLimitStoreShareTime, from the second of the first request, turns that from
+ * which all hosts turn to the other server and back; behind=1 cuts some of them
+ * off instead, until they turn back.
  */
 #include "group_sim.h"
 
@@ -483,6 +482,7 @@ int main(int argc, char **argv)
         .change_us = read_option(argc, argv, "changes", 1000000000) * 1000000,
         .clock_us = read_option(argc, argv, "clocks", 1000000000) * 1000000,
         .turn_us = read_option(argc, argv, "turns", 1000000000) * 1000000,
+        .stays_behind = read_option(argc, argv, "behind", 0) != 0,
     };
     uint64_t over;
 

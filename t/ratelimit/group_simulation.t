@@ -2,7 +2,7 @@
 # The rules of mod_ratelimit_regional/protocol in a simulation with faults: hosts that are slow,
 # cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data
 # or whose clock is set, two servers that both answer, hosts that lose their marks or return to a store that has kept
-# its data, and the loss of the store and all hosts at once, with clocks that differ by up to 1/512.
+# its data, all together or one before the others, and the loss of the store and all hosts at once, with clocks that differ by up to 1/512.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir);
@@ -94,6 +94,16 @@ for my $seed (1 .. 24) {
 }
 is "@over_returned", '', 'all hosts turn to another store and back, which has kept running, by reloads and restarts: never more than N in any T';
 cmp_ok $returned, '>', 100_000, 'hosts admit requests after that';
+
+my ($behind, @over_behind) = (0);
+for my $seed (1 .. 48) {
+    my $result = simulate("seed=$seed", 'seconds=2500', 'rate=50', 'keys=30', 'hosts=' . (2 + $seed % 3), 'turns=40', 'behind=1',
+        'faults=' . (0, 0, 60)[ $seed % 3 ], 'share=' . (20, 100)[ $seed / 4 % 2 ]);
+    push @over_behind, $result->{text} if $result->{over} > 0;
+    $behind += $result->{admitted};
+}
+is "@over_behind", '', 'hosts that were cut off return to the former store before the others: never more than N in any T';
+cmp_ok $behind, '>', 100_000, 'hosts admit requests after that';
 
 my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
 cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';

@@ -41,7 +41,7 @@ static void a_number_is_reserved_while_its_host_may_bring_it(void **state)
     for (int i = 0; i < HOSTS; i++) {
         test.hosts[i].config.share_ms = 0;
     }
-    pass(&test, 30000, 7);
+    pass(&test, 61000, 7);
     cut_ms = test.now_ms - 100;
     rlr_member_fill(&sent, &test.hosts[0].member, &test.hosts[0].config,
                     RLR_MESSAGE_HEARTBEAT, cut_ms + may_bring_ms - 1);

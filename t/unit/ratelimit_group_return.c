@@ -129,20 +129,85 @@ static void hosts_that_were_cut_off_together_go_on_at_once(void **state)
     end(&test);
 }
 
-/* The other two may be connected to another store, however long ago they were
- * connected to this one. */
+/* The other two may be connected to another store. */
 static void the_shares_of_those_that_do_not_return_are_reserved(void **state)
 {
     case_t test;
 
     begin(&test);
-    test.now_ms += 600000;
+    test.now_ms += 190000;
     pass(&test, 20000, 1);
     assert_int_equal(call(&test, 0, 9, 0), 3);
     pass(&test, 260000, 1);
     assert_int_equal(call(&test, 0, 9, 0), 3);
     pass(&test, 80000, 1);
     assert_int_equal(call(&test, 0, 9, 0), 9);
+    end(&test);
+}
+
+/* Hosts 1 and 2 are connected to another store for that time, host 0 to none
+ * then. Returns how many of 9 that store grants at the end; the former one is
+ * the store of the test again. */
+static uint32_t leave_behind(case_t *test, uint64_t ms)
+{
+    group_store_t *former = test->store;
+    uint32_t granted;
+
+    test->store = group_store_make(2, 1000000);
+    pass(test, ms, 6);
+    granted = call(test, 1, 9, 0);
+    group_store_drop(test->store);
+    test->store = former;
+    return granted;
+}
+
+static void a_host_that_returns_first_has_its_share(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(leave_behind(&test, 190000), 6);
+    pass(&test, 200, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 3);
+    end(&test);
+}
+
+/* Those that are still at the other store are granted all there. */
+static void a_host_that_returns_first_after_a_long_time_has_none(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    assert_int_equal(leave_behind(&test, 350000), 9);
+    pass(&test, 200, 1);
+    assert_int_equal(call(&test, 0, 9, 0), 0);
+    end(&test);
+}
+
+/* Host 0 stays at the first store, is cut off, and brings its number to a third
+ * one while the others are at the second. */
+static void a_number_may_come_from_the_former_store(void **state)
+{
+    case_t test;
+    group_store_t *first;
+    group_store_t *second = group_store_make(2, 1000000);
+
+    begin(&test);
+    first = test.store;
+    for (int sec = 0; sec < 292; sec++) {
+        if (sec == 240) {
+            group_store_drop(first);
+            first = group_store_make(3, 1000000);
+        }
+        test.store = second;
+        pass(&test, 900, 6);
+        test.store = first;
+        pass(&test, 100, sec < 55 || sec >= 240);
+    }
+    assert_int_equal(call(&test, 0, 9, 0), 3);
+    test.store = second;
+    assert_int_equal(call(&test, 1, 9, 0), 6);
+    group_store_drop(first);
     end(&test);
 }
 
@@ -220,6 +285,9 @@ int main(void)
         CHECK_TEST(shares_are_not_forgotten_by_a_second_restart),
         CHECK_TEST(hosts_that_were_cut_off_together_go_on_at_once),
         CHECK_TEST(the_shares_of_those_that_do_not_return_are_reserved),
+        CHECK_TEST(a_host_that_returns_first_has_its_share),
+        CHECK_TEST(a_host_that_returns_first_after_a_long_time_has_none),
+        CHECK_TEST(a_number_may_come_from_the_former_store),
         CHECK_TEST(a_host_that_was_elsewhere_begins_another_epoch),
         CHECK_TEST(
             hosts_that_are_started_after_all_were_killed_wait_for_the_interval),
