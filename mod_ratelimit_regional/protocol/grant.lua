@@ -148,7 +148,7 @@ local function begin_epoch(members_of, share_ms_of, follows, continued)
     end
     all_members, last = {}, now
     epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
-        follows = follows, old = packed and 1 or 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
+        follows = follows, old = 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
         missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {}, back = now + TWO_STORES_MS, continued = continued,
         name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
@@ -208,8 +208,6 @@ if epoch.members ~= members or epoch.share_ms ~= share_ms then
 end
 if (kind == 'hello' or now <= latest and target == epoch.name) and is_abandoned() then
     begin_epoch(members, share_ms, false, find_continued())
-    epoch.old = 0
-    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
 end
 
 -- Keeps the data for longer than anything in it counts: a region that has ended leaves nothing.

@@ -54,9 +54,7 @@ static void begin_epoch(group_store_t *store, uint32_t members,
                         int64_t share_ms, bool follows)
 {
     static uint32_t number;
-    bool had_data = store->exists;
 
-    store->is_continued = store->is_continued && had_data;
     if (!store->is_continued) {
         group_marks_drop(&store->marks);
     }
@@ -69,7 +67,7 @@ static void begin_epoch(group_store_t *store, uint32_t members,
     store->share_ms = share_ms;
     store->complete = follows;
     store->follows = follows;
-    store->old = had_data;
+    store->old = false;
     store->scan = 0;
     store->ready = 0;
     store->known = follows ? store->now : 0;
@@ -168,7 +166,6 @@ rlr_message_status_t group_epoch_take(group_store_t *store,
         if (is_executed(store, call) && is_abandoned(store, call)) {
             store->is_continued = find_continued(store);
             begin_epoch(store, call->members, share_ms, false);
-            store->old = false;
         }
         return RLR_MESSAGE_OK;
     }

@@ -57,6 +57,17 @@ $region->wait_for_grants;
 $region->send($_ % 2, '/ten', 'key') for 1 .. 12;
 is $region->most('/ten', 'key', 10), 10, 'back at the former store they admit no more than N in an interval';
 
+# --- A reboot of the machine with hosts and store, whose data are restored ----------------------
+
+$_->stop for @hosts;
+$former->run('SAVE');
+$former->stop;
+$former->start;
+isnt $former->run('DBSIZE'), ":0\r\n", 'the store has its data again';
+$_->start for @hosts;
+$region->wait_for_grants;
+pass 'hosts that are started with a restarted store, which has kept its data, admit requests after the interval';
+
 # --- After a reload with another address -----------------------------------------------------
 
 reload($other);

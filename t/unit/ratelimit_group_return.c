@@ -246,6 +246,26 @@ static void hosts_that_are_started_after_all_were_killed_wait_for_the_interval(
     end(&test);
 }
 
+/* The server has another id, with the data of before: a reboot. */
+static void store_and_hosts_that_start_again_wait_for_the_interval(void **state)
+{
+    case_t test;
+
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
+        begin(&test);
+        for (int i = 0; i < HOSTS; i++) {
+            if (!is_killed) {
+                call(&test, i, 0, RLR_MESSAGE_LEAVE);
+            }
+            start_host(&test, i);
+        }
+        group_store_restart(test.store, 2);
+        test.now_ms += 5000;
+        assert_in_range(find_wait(&test), 10100, 10600);
+        end(&test);
+    }
+}
+
 static void a_host_that_was_refused_for_its_configuration_leaves(void **state)
 {
     case_t test;
@@ -291,6 +311,7 @@ int main(void)
         CHECK_TEST(a_host_that_was_elsewhere_begins_another_epoch),
         CHECK_TEST(
             hosts_that_are_started_after_all_were_killed_wait_for_the_interval),
+        CHECK_TEST(store_and_hosts_that_start_again_wait_for_the_interval),
         CHECK_TEST(a_host_that_was_refused_for_its_configuration_leaves),
     };
 
