@@ -313,7 +313,10 @@ if kind == 'report' then
         add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
         write_marks(ARGV[at], marks, existed)
     end
-    touch()
+    -- It may be an old one, of a host that has left since.
+    if epoch.kinds[LEFT] == 0 and not epoch.follows then
+        touch()
+    end
     write_epoch()
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end

@@ -28,6 +28,16 @@ bool group_epoch_has_no_host(const group_store_t *store, const record_t *record)
     return record->kind == LEFT || (record->kind == EMPTY && store->follows);
 }
 
+bool group_epoch_lacks_host(const group_store_t *store)
+{
+    for (uint32_t i = 0; i < store->members; i++) {
+        if (group_epoch_has_no_host(store, &store->records[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether one of the numbers has not ended (R8). */
 static bool is_in_use(const group_store_t *store)
 {
@@ -121,12 +131,8 @@ static bool is_abandoned(const group_store_t *store,
         || (is_own && (call->flags & RLR_MESSAGE_LEAVE) != 0)) {
         return false;
     }
-    for (uint32_t i = 0; i < store->members; i++) {
-        if (group_epoch_has_no_host(store, &store->records[i])) {
-            return true;
-        }
-    }
-    return !is_own || (call->flags & RLR_MESSAGE_CLEAN) == 0
+    return group_epoch_lacks_host(store) || !is_own
+        || (call->flags & RLR_MESSAGE_CLEAN) == 0
         || store->now >= store->last + get_kept(store);
 }
 

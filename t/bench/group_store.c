@@ -416,7 +416,7 @@ void group_store_call(group_store_t *store, uint64_t us,
         reply->status = RLR_MESSAGE_LATE;
         return;
     }
-    if (call->kind == RLR_MESSAGE_REPORT) {
+    if (call->kind == RLR_MESSAGE_REPORT && !group_epoch_lacks_host(store)) {
         group_epoch_touch(store);
     }
     for (uint32_t i = 0; i < call->mark_count; i++) {

@@ -54,6 +54,8 @@ struct group_store_t {
 int64_t group_epoch_held(const group_store_t *store);
 bool group_epoch_has_no_host(const group_store_t *store,
                              const record_t *record);
+/* Whether a number is without a host. */
+bool group_epoch_lacks_host(const group_store_t *store);
 /* A host is connected. */
 void group_epoch_touch(group_store_t *store);
 /* Begins another epoch if that of the data has ended; its status if it is one

@@ -14,12 +14,12 @@
  *                    [changes=...] [clocks=...] [turns=...] [behind=0]
  *
  * faults, stops, changes and clocks are numbers of seconds between two faults
- * (0: none; rare=1: those alone that need minutes without others), orderly stops
- * of a host, changes of RateLimitStoreHosts and RateLimitStoreShareTime, for
- * which all hosts stop and start, and clocks of a server that are set. share is
- * RateLimitStoreShareTime, from the second of the first request, turns that from
- * which all hosts turn to the other server and back; behind=1 cuts some of them
- * off instead, until they turn back.
+ * (0: none; rare=1: those alone that need minutes without others), orderly
+ * stops of a host, changes of RateLimitStoreHosts and RateLimitStoreShareTime,
+ * for which all hosts stop and start, and clocks of a server that are set.
+ * share is RateLimitStoreShareTime, from the second of the first request, turns
+ * that from which all hosts turn to the other server and back; behind=1 cuts
+ * some of them off instead, until they turn back.
  */
 #include "group_sim.h"
 

@@ -37,6 +37,31 @@ static void all_hosts_that_are_restarted_go_on_at_once(void **state)
     end(&test);
 }
 
+static void old_reports_do_not_connect_a_host(void **state)
+{
+    case_t test;
+    rlr_message_reply_t reply = {0};
+    rlr_message_call_t report;
+
+    begin(&test);
+    group_store_empty(test.store);
+    call(&test, 0, 0, 0);
+    rlr_member_fill(&report, &test.hosts[0].member, &test.hosts[0].config,
+                    RLR_MESSAGE_REPORT, test.now_ms);
+    report.latest_ms = test.now_ms + 1000000 + 10500;
+    pass(&test, 5000, 7);
+    assert_int_equal(call(&test, 0, 5, 0), 5);
+    stop_all(&test);
+    for (int i = 0; i < 5; i++) {
+        test.now_ms += 1000;
+        group_store_call(test.store, test.now_ms * 1000, &report, &reply);
+        assert_int_equal(reply.status,
+                         i < 3 ? RLR_MESSAGE_OK : RLR_MESSAGE_LATE);
+    }
+    assert_in_range(find_wait(&test), 4000, 4600);
+    end(&test);
+}
+
 static void all_hosts_wait_after_a_longer_time_without_any(void **state)
 {
     case_t test;
@@ -298,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(all_hosts_that_are_restarted_go_on_at_once),
+        CHECK_TEST(old_reports_do_not_connect_a_host),
         CHECK_TEST(all_hosts_wait_after_a_longer_time_without_any),
         CHECK_TEST(a_rule_of_a_longer_interval_goes_on),
         CHECK_TEST(a_rule_that_was_not_granted_before_waits),
