@@ -155,6 +155,11 @@ local function begin_epoch(members_of, share_ms_of, follows, continued)
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch), 'last', now)
 end
 
+-- A duration by the clock of another server is not longer.
+local function drift(ms)
+    return ms + math.ceil(ms / 256)
+end
+
 -- R10: for which rules the epoch knows all admissions that count, if all hosts have left it: those
 -- with an L + T of `from` to `to`, if all M hosts are there again less than that after `last`.
 local function find_continued()
@@ -457,7 +462,7 @@ local function complete()
     if epoch.kinds[ATTESTED] == members then
         epoch.continued = false
     elseif epoch.continued then
-        epoch.continued.from = math.max(epoch.continued.from, epoch.ready - epoch.continued.last + 1)
+        epoch.continued.from = math.max(epoch.continued.from, drift(epoch.ready - epoch.continued.last) + 1)
     end
     epoch.complete = 1
 end
@@ -668,7 +673,7 @@ end
 -- R10: whether the epoch goes on for rules with that L + T where its hosts left an earlier one.
 local function is_continued(period, from)
     local rules = epoch.continued
-    return rules and period >= rules.from and period <= rules.to and period > from - rules.last
+    return rules and period >= rules.from and period <= rules.to and period > drift(from - rules.last)
 end
 
 -- The same, if the epoch is complete before that.

@@ -20,7 +20,13 @@ group_store_t *group_store_make(uint32_t server, int64_t offset_ms)
 
     store->server = server;
     store->offset_ms = offset_ms;
+    store->rate = 1;
     return store;
+}
+
+void group_store_set_rate(group_store_t *store, double rate)
+{
+    store->rate = rate;
 }
 
 void group_store_empty(group_store_t *store)
@@ -154,6 +160,12 @@ static bool is_ready(const group_store_t *store)
     return kind == ATTESTED || (kind == NEW && !store->old);
 }
 
+/* A duration by the clock of another server is not longer. */
+static int64_t drift(int64_t ms)
+{
+    return ms + (ms + 255) / 256;
+}
+
 /* Completes the epoch if no other one can have granted anything since it was
  * ready. */
 static bool complete(group_store_t *store)
@@ -180,8 +192,8 @@ static bool complete(group_store_t *store)
     }
     store->is_continued = store->is_continued
         && store->records[0].kind != ATTESTED;
-    store->continued_from = max_of(store->continued_from,
-                                   store->ready - store->continued_last + 1);
+    store->continued_from = max_of(
+        store->continued_from, drift(store->ready - store->continued_last) + 1);
     store->complete = true;
     return true;
 }
@@ -305,7 +317,7 @@ static bool is_continued(const group_store_t *store, int64_t period_ms,
 {
     return store->is_continued && period_ms >= store->continued_from
         && period_ms <= store->continued_to
-        && period_ms > from - store->continued_last;
+        && period_ms > drift(from - store->continued_last);
 }
 
 static int64_t wait_for_epoch(const group_store_t *store, int64_t wait,
@@ -400,7 +412,7 @@ void group_store_call(group_store_t *store, uint64_t us,
                       const rlr_message_call_t *call,
                       rlr_message_reply_t *reply)
 {
-    store->now = (int64_t)(us / 1000) + store->offset_ms;
+    store->now = (int64_t)((double)us / 1000 * store->rate) + store->offset_ms;
     reply->now_ms = (uint64_t)store->now;
     reply->number = RLR_MESSAGE_NO_NUMBER;
     reply->base_offset_ms = 0;

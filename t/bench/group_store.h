@@ -17,6 +17,8 @@ void group_store_empty(group_store_t *store);
 /* The server starts again, or becomes the master, with its data. */
 void group_store_restart(group_store_t *store, uint32_t server);
 
+/* How much faster the clock is than time; set before the first call. */
+void group_store_set_rate(group_store_t *store, double rate);
 /* Sets the clock, forward or back. */
 void group_store_set_clock(group_store_t *store, int64_t by_ms);
 

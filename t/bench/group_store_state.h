@@ -23,6 +23,7 @@ typedef struct record_t {
 struct group_store_t {
     uint32_t server;
     int64_t offset_ms;
+    double rate;
     int64_t now;
     /* The epoch. */
     bool exists;

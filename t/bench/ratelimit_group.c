@@ -15,11 +15,10 @@
  *
  * faults, stops, changes and clocks are numbers of seconds between two faults
  * (0: none; rare=1: those alone that need minutes without others), orderly
- * stops of a host, changes of RateLimitStoreHosts and RateLimitStoreShareTime,
- * for which all hosts stop and start, and clocks of a server that are set.
- * share is RateLimitStoreShareTime, from the second of the first request, turns
- * that from which all hosts turn to the other server and back; behind=1 cuts
- * some of them off instead, until they turn back.
+ * stops of a host, stops of all to change RateLimitStoreHosts and -ShareTime,
+ * and clocks of a server that are set. share is RateLimitStoreShareTime, from
+ * the second of the first request, turns that from which all hosts turn to the
+ * other server and back; behind=1 cuts some off.
  */
 #include "group_sim.h"
 
@@ -492,6 +491,7 @@ int main(int argc, char **argv)
     sim.hosts = calloc(sim.host_count, sizeof(*sim.hosts));
     sim.servers[0] = group_store_make(1, 1700000000000);
     sim.servers[1] = group_store_make(2, 1700000000000 - 200000);
+    group_store_set_rate(sim.servers[1], sim.drift < 0 ? 1 + sim.drift : 1);
     sim.next_server = 3;
     run(&sim, read_option(argc, argv, "from", 6) * 1000000, seconds * 1000000);
     over = sim_log_report(&sim, seconds, seed);

@@ -117,6 +117,29 @@ static void a_rule_that_waits_twice_is_not_forgotten(void **state)
     end(&test);
 }
 
+/* The other store has waited for as long as this one had no host, but by a
+ * faster clock. */
+static void a_rule_that_another_store_has_granted_waits(void **state)
+{
+    static const uint64_t hour_ms = 3600000;
+    group_store_t *former;
+    case_t test;
+
+    begin(&test);
+    test.limit = (rlr_limit_t){9, 3600};
+    pass(&test, hour_ms, 7);
+    stop_all(&test);
+    former = test.store;
+    test.store = group_store_make(2, 1000000);
+    group_store_set_rate(test.store, 1 + 1 / 513.0);
+    find_wait(&test);
+    stop_all(&test);
+    group_store_drop(test.store);
+    test.store = former;
+    assert_in_range(find_wait(&test), hour_ms, hour_ms + 10000);
+    end(&test);
+}
+
 /* No mark of the store has the admissions of shares. */
 static void shares_are_not_forgotten_by_a_second_restart(void **state)
 {
@@ -197,7 +220,7 @@ static void a_host_that_returns_first_has_its_share(void **state)
     end(&test);
 }
 
-/* Those that are still at the other store are granted all there. */
+/* The others are still at the other store, and are granted all there. */
 static void a_host_that_returns_first_after_a_long_time_has_none(void **state)
 {
     case_t test;
@@ -328,6 +351,7 @@ int main(void)
         CHECK_TEST(a_rule_of_a_longer_interval_goes_on),
         CHECK_TEST(a_rule_that_was_not_granted_before_waits),
         CHECK_TEST(a_rule_that_waits_twice_is_not_forgotten),
+        CHECK_TEST(a_rule_that_another_store_has_granted_waits),
         CHECK_TEST(shares_are_not_forgotten_by_a_second_restart),
         CHECK_TEST(hosts_that_were_cut_off_together_go_on_at_once),
         CHECK_TEST(the_shares_of_those_that_do_not_return_are_reserved),
