@@ -186,7 +186,7 @@ end
 
 -- R10: whether hosts may have been connected elsewhere since one was connected to this epoch.
 local function is_abandoned()
-    if now < last + CONFIRM_MS or target == epoch.name and has_flag(LEAVE) then
+    if now < last + CONFIRM_MS or has_flag(LEAVE) then
         return false
     end
     local has_numbers = epoch.kinds[LEFT] == 0
@@ -205,7 +205,7 @@ end
 if epoch.members ~= members or epoch.share_ms ~= share_ms then
     -- The server has kept the data of hosts with another configuration. A host that does not
     -- know the clock cannot tell whether they have ended: it asks again.
-    local refusal = is_in_use() and 'other' or now > latest and 'late'
+    local refusal = is_in_use() and 'other' or (now > latest or has_flag(LEAVE)) and 'late'
     if refusal then
         return { { refusal, now, epoch.name, -1, 0, 0, 0 } }
     end
@@ -594,7 +594,7 @@ if found[1] == id and found[6] == LEFT or found[1] ~= id and has_flag(LEAVE) the
     return { { 'late', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 local base, joined = renew()
-if has_flag(LEAVE) then
+if has_flag(LEAVE) and not ARGV[12] then
     leave()
 end
 

@@ -87,8 +87,8 @@ void rlr_member_fill(rlr_message_call_t *call, const rlr_member_t *member,
 
 /*
  * The host stops: moves the membership to `stopped`, of which only that caller
- * sends calls; the last one has the flag RLR_MESSAGE_LEAVE. Replies to calls
- * under way are not used.
+ * sends calls, with the flag RLR_MESSAGE_LEAVE. Replies to calls under way are
+ * not used.
  */
 void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped);
 

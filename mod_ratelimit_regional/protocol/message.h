@@ -50,7 +50,7 @@ typedef enum rlr_message_status_t {
 #define RLR_MESSAGE_CLEAN 8U
 /* The host's number cannot belong to another host. */
 #define RLR_MESSAGE_BRING 16U
-/* The host shuts down: this is the last call of its id. */
+/* The host shuts down; a heartbeat without items is the last call of its id. */
 #define RLR_MESSAGE_LEAVE 32U
 /* The clock of the store was set in the epoch that the call names. */
 #define RLR_MESSAGE_CLOCK 64U

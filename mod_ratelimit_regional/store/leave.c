@@ -15,6 +15,9 @@
 #define LEASES_MS 1000U
 #define ALL_MS    2000U
 
+static const char no_member[] =
+    "its data are lost, or the host is not a member";
+
 typedef struct leaving_t {
     const rlr_store_t *store;
     rlr_connection_t *connection;
@@ -78,21 +81,23 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
         *has_left = false;
     }
     if (error == NULL && !is_in_heartbeat(leaving)) {
-        return "its data are lost, or the host is not a member";
+        return no_member;
     }
     do {
         count = rlr_lease_table_close(
             items, RLR_CONNECTION_ITEMS_MAX, &cursor, &leaving->store->shared,
             leaving->partition, rlr_clock_now().ceil_ms);
         if (error == NULL && count > 0) {
-            error = send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT, 0,
-                              items, count);
+            error = send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT,
+                              RLR_MESSAGE_LEAVE, items, count);
         }
     } while (error == NULL && count > 0
              && rlr_clock_now().floor_ms < leaving->leases_until_ms);
-    return error != NULL ? error
-                         : send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT,
-                                     RLR_MESSAGE_LEAVE, NULL, 0);
+    if (error == NULL) {
+        error = send_call(leaving, has_left, RLR_MESSAGE_HEARTBEAT,
+                          RLR_MESSAGE_LEAVE, NULL, 0);
+    }
+    return error != NULL || *has_left ? error : no_member;
 }
 
 /* Ends the membership for all processes; false: there is none. */

@@ -320,7 +320,7 @@ static apr_status_t leave(void *data)
                      RLR_LOGNO(0119) "left %u of %u partitions of the store: "
                                      "%s; in the others the share of this host "
                                      "is reserved for %u s",
-                     left, members, error != NULL ? error : "a lock is held",
+                     left, members, error,
                      (unsigned)(get_reserved_ms(&end->store->member) / 1000));
     }
     else if (members > 0) {

@@ -332,6 +332,9 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
 
     memcpy(call.id, host->id, sizeof(call.id));
     call.flags = pick_flags(compare, host) | pick_leave(compare);
+    if ((call.flags & RLR_MESSAGE_LEAVE) != 0 && pick(compare, 4) > 0) {
+        call.item_count = 0;
+    }
     fill_items(compare, host, items);
     set_config(compare, &call);
     if (kind <= 1) {

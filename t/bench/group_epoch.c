@@ -128,7 +128,7 @@ static bool is_abandoned(const group_store_t *store,
     bool is_own = memcmp(call->epoch, store->name, sizeof(call->epoch)) == 0;
 
     if (store->now < store->last + GROUP_CONFIRM_MS
-        || (is_own && (call->flags & RLR_MESSAGE_LEAVE) != 0)) {
+        || (call->flags & RLR_MESSAGE_LEAVE) != 0) {
         return false;
     }
     return group_epoch_lacks_host(store) || !is_own
@@ -178,7 +178,8 @@ rlr_message_status_t group_epoch_take(group_store_t *store,
     if (is_in_use(store)) {
         return RLR_MESSAGE_OTHER;
     }
-    if (store->now > (int64_t)call->latest_ms) {
+    if (store->now > (int64_t)call->latest_ms
+        || (call->flags & RLR_MESSAGE_LEAVE) != 0) {
         return RLR_MESSAGE_LATE;
     }
     store->is_continued = false;

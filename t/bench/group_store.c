@@ -396,7 +396,7 @@ static void heartbeat(group_store_t *store, const rlr_message_call_t *call,
         return;
     }
     renew(store, number, call);
-    if ((call->flags & RLR_MESSAGE_LEAVE) != 0) {
+    if ((call->flags & RLR_MESSAGE_LEAVE) != 0 && call->item_count == 0) {
         leave(store, number);
     }
     reply->number = number;

@@ -160,7 +160,7 @@ void sim_send_last(sim_t *sim, host_t *host, const rlr_message_item_t *item)
 
     rlr_member_fill(&call->call, &host->member, &host->config,
                     RLR_MESSAGE_HEARTBEAT, now_ms);
-    call->call.flags |= item == NULL ? RLR_MESSAGE_LEAVE : 0;
+    call->call.flags |= RLR_MESSAGE_LEAVE;
     if (item != NULL) {
         call->item = *item;
         call->call.items = &call->item;

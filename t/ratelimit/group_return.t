@@ -10,8 +10,9 @@ use GroupTest;
 use GroupTest::Redis;
 use Test::More;
 
-my $rules = "RateLimitRegion us\nRateLimitRule ten =/ten key=api-key us=10/10\n";
-my $region = GroupTest->new(hosts => 2, rules => "RateLimitRule ten =/ten key=api-key us=10/10\n")->start;
+my $lines = "RateLimitRule ten =/ten key=api-key us=10/10\nRateLimitRule leased =/leased key=api-key us=960/1h\n";
+my $rules = "RateLimitRegion us\n$lines";
+my $region = GroupTest->new(hosts => 2, rules => $lines)->start;
 my @hosts = @{ $region->{hosts} };
 my ($former, $other) = ($region->{redis}, GroupTest::Redis->new);
 
@@ -81,6 +82,8 @@ unlike log_of($_), qr/RLR0121/, 'they are not refused' for @hosts;
 
 reload($former, "RateLimitStoreShareTime 30m\n");
 wait_for('refusals of all hosts', sub { @hosts == grep { log_of($_) =~ /RLR0121/ } @hosts });
+my $idle = "local time = redis.call('TIME'); return time[1] - redis.call('HGET', KEYS[1], 'last') / 1000 > 4 and 1 or 0";
+wait_for('four seconds without a host', sub { 16 == grep { $former->run('EVAL', $idle, 1, "rlr:{$_}") eq ":1\r\n" } 0 .. 15 });
 my @left = map { scalar(() = log_of($_) =~ /RLR0120/g) } @hosts;
 restart($former, "RateLimitStoreShareTime 30m\n");
 is scalar(() = log_of($hosts[$_]) =~ /RLR0120/g), $left[$_] + 1, "host $_ leaves the store, which refuses its changed configuration" for 0, 1;

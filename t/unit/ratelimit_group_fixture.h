@@ -61,7 +61,8 @@ static inline uint32_t call(case_t *test, int i, uint32_t wanted,
     rlr_member_fill(&sent, &host->member, &host->config, kind, test->now_ms);
     sent.flags |= flags;
     sent.items = &item;
-    sent.item_count = kind == RLR_MESSAGE_HEARTBEAT;
+    sent.item_count = kind == RLR_MESSAGE_HEARTBEAT
+        && (flags & RLR_MESSAGE_LEAVE) == 0;
     group_store_call(test->store, test->now_ms * 1000, &sent, &reply);
     rlr_member_answer(&host->member, &sent, &reply, host->member.generation,
                       test->now_ms, test->now_ms);

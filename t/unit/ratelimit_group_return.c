@@ -314,6 +314,23 @@ static void store_and_hosts_that_start_again_wait_for_the_interval(void **state)
     }
 }
 
+/* With a heartbeat of a host that shuts down. */
+static void close_lease(case_t *test, int i)
+{
+    rlr_message_item_t item = {.limit = {9, 10}, .closed_tag = 1};
+    rlr_message_grant_t grant = {0};
+    rlr_message_reply_t reply = {.grants = &grant};
+    rlr_message_call_t sent;
+
+    rlr_member_fill(&sent, &test->hosts[i].member, &test->hosts[i].config,
+                    RLR_MESSAGE_HEARTBEAT, test->now_ms);
+    sent.flags |= RLR_MESSAGE_LEAVE;
+    sent.items = &item;
+    sent.item_count = 1;
+    group_store_call(test->store, test->now_ms * 1000, &sent, &reply);
+    assert_int_equal(reply.status, RLR_MESSAGE_OK);
+}
+
 static void a_host_that_was_refused_for_its_configuration_leaves(void **state)
 {
     case_t test;
@@ -331,6 +348,7 @@ static void a_host_that_was_refused_for_its_configuration_leaves(void **state)
         test.hosts[i].member = stopped;
         test.hosts[i].config.members = stopped.members;
         call(&test, i, 0, RLR_MESSAGE_LEAVE);
+        close_lease(&test, i);
         call(&test, i, 0, RLR_MESSAGE_LEAVE);
         assert_int_equal(test.status, RLR_MESSAGE_OK);
         start_host(&test, i);
