@@ -104,6 +104,15 @@ static uint64_t pick_duration(sim_t *sim)
     return sim_random(sim) % 8 == 0 ? 90000000 + us * 4 : us;
 }
 
+/* One that stays behind at a turn remains so: it may not return to a store that
+ * the others have left for longer than two stores answer. */
+static void cut_off(const sim_t *sim, host_t *host, uint64_t us)
+{
+    if (sim->us + us > host->cut_until_us) {
+        host->cut_until_us = sim->us + us;
+    }
+}
+
 /* The other server becomes the master; hosts follow within some seconds, and
  * the old one is stopped after that. */
 static void fail_over(sim_t *sim)
@@ -247,7 +256,7 @@ static void begin_fault(sim_t *sim)
     sim->faults++;
     switch (sim->has_rare_faults ? 10 : sim_random(sim) % 13) {
     case 0:
-        host->cut_until_us = sim->us + duration;
+        cut_off(sim, host, duration);
         break;
     case 1:
         host->unanswered_until_us = sim->us + duration;
@@ -268,7 +277,7 @@ static void begin_fault(sim_t *sim)
     case 6:
         for (uint32_t i = 0; i < sim->host_count; i++) {
             if (sim_random(sim) % 2 == 0) {
-                sim->hosts[i].cut_until_us = sim->us + duration;
+                cut_off(sim, &sim->hosts[i], duration);
             }
         }
         break;
@@ -475,7 +484,7 @@ void sim_fault(sim_t *sim, event_t event)
         host->is_turning = true;
         break;
     case EVENT_CUT:
-        host->cut_until_us = sim->us + 30000000 + sim_random(sim) % 60000000;
+        cut_off(sim, host, 30000000 + sim_random(sim) % 60000000);
         break;
     case EVENT_EMPTY:
         group_store_empty(sim->servers[sim->master]);
