@@ -104,8 +104,8 @@ static uint64_t pick_duration(sim_t *sim)
     return sim_random(sim) % 8 == 0 ? 90000000 + us * 4 : us;
 }
 
-/* One that stays behind at a turn remains so: it may not return to a store that
- * the others have left for longer than two stores answer. */
+/* A host that stays behind at a turn remains so: it may not return to a store
+ * that the others have left for longer than two stores answer. */
 static void cut_off(const sim_t *sim, host_t *host, uint64_t us)
 {
     if (sim->us + us > host->cut_until_us) {
