@@ -108,12 +108,11 @@ sub start_behind {
     return $sv;
 }
 
-# Loses the result of a claim, and waits for the end of a run of another thread.
+# Loses the result of a claim, and waits for the end of a later run of another thread.
 sub execute_after_loss {
     my ($sv, $proxy) = @_;
-    my $run;
-    $proxy->lose('result', 'claim_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
-    return wait_status($run, 'success');
+    $proxy->lose('result', 'claim_runs', sub { create_run({ do => 'noop' }); $sv->wake });
+    return wait_status($sv->start_run({ do => 'noop' }), 'success');
 }
 
 subtest 'the result of a claim is lost: new runs execute while output of another run lacks memory' => sub {
