@@ -20,14 +20,21 @@ typedef enum count_t {
     COUNT_QUARANTINE_STARTING
 } count_t;
 
+/* Whether it was never ready, and its end is not known yet: a pause will follow
+ * that. */
+static bool has_failed(const agent_runner_t *runner)
+{
+    return runner->state < AGENT_RUNNER_DEAD && runner->slots == 0;
+}
+
 static bool is_counted(const agent_runner_t *runner, count_t what)
 {
     switch (what) {
     case COUNT_ORDINARY:
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared == 0;
     case COUNT_USEFUL:
-        return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0
-            && !runner->is_replaced;
+        return (runner->state <= AGENT_RUNNER_READY || has_failed(runner))
+            && runner->max_shared == 0 && !runner->is_replaced;
     case COUNT_READY:
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_QUARANTINE:
