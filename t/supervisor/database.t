@@ -112,7 +112,9 @@ sub start_behind {
 sub execute_after_loss {
     my ($sv, $proxy) = @_;
     $proxy->lose('result', 'claim_runs', sub { create_run({ do => 'noop' }); $sv->wake });
-    return wait_status($sv->start_run({ do => 'noop' }), 'success');
+    my $run = create_run({ do => 'noop' });
+    $sv->wake;
+    return wait_status($run, 'success');
 }
 
 subtest 'the result of a claim is lost: new runs execute while output of another run lacks memory' => sub {
