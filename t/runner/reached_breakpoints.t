@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Breakpoints in an attempt that follows a lost one: it stops at those that the run has reached, which no client has
-# approved, and passes those that a client has. A run that is to stop between steps ends at a breakpoint.
+# approved, and passes those that a client has. A run that is to stop between steps ends at a breakpoint. A resume that is strict passes none either.
 use strict;
 use warnings;
 use AgentTest::Applications qw(folder_of node_application python runner_of);
@@ -237,6 +237,22 @@ sub check_approved {
     return;
 }
 
+# A repeated attempt of a run whose lost one has stored nothing: its answer is for an interrupt that does not wait.
+sub check_strict {
+    my ($runner, $language) = @_;
+    for ([ 'at a breakpoint', 'plain', 'plan | danger' ], [ 'at a question', 'asks', ' | ask' ]) {
+        my ($place, $graph, $state) = @{$_};
+        my %run = (graph_id => $graph, @BEFORE);
+        my $thread = new_uuid();
+        $runner->run(%run, thread_id => $thread, input => { log => [] });
+        my ($end) = reverse $runner->run(%run, $runner->next_run($thread), attempt => 2, epoch => 2, strict_resume => \1,
+            command => { resume => { 'a' x 32 => 'yes' } });
+        is $end->{status}, 'error', "$language, strict_resume, $place: a repeated attempt with an answer to another interrupt fails";
+        is state_of($runner, $thread), $state, "$language, strict_resume, $place: a repeated attempt with an answer to another interrupt executes nothing";
+    }
+    return;
+}
+
 # A run that is to stop while the node before the breakpoint executes.
 sub check_stopped {
     my ($language, @breakpoint) = @_;
@@ -275,6 +291,7 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     undef $runner;
     $runner = runner_in($language, records => $records);
     $_->($runner) for @checks;
+    check_strict($runner, $language);
     undef $runner;
     check_stopped($language, @BEFORE);
     check_stopped($language, @AFTER);

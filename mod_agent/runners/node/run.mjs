@@ -91,8 +91,9 @@ export class Run extends Job {
 
     // In a repeated attempt a part of the command may be stored.
     async #findRest() {
-        const { command, epoch } = this.message;
-        this.#command = command && epoch > 1 ? await this.records.restOf(command) : command;
+        const { command, epoch, strict_resume: isStrict } = this.message;
+        // A run that is still to be strict has stored nothing: the library checks the whole command, as in the first attempt.
+        this.#command = command && epoch > 1 && !isStrict ? await this.records.restOf(command) : command;
     }
 
     async #chunks() {

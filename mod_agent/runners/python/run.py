@@ -228,7 +228,8 @@ class Run(Job):
 
     async def _input(self, graph: Any) -> Any:
         command = self.message.get("command")
-        if command is not None and self.epoch > 1 and self.head is not None:
+        # A run that is still to be strict has stored nothing: the library checks the whole command, as in the first attempt.
+        if command is not None and self.epoch > 1 and self.head is not None and not self.message.get("strict_resume"):
             command = await self.records.rest_of(command, graph.checkpointer.serde)
         return self.message["input"] if command is None else to_command(command)
 
