@@ -281,6 +281,20 @@ for my $language ('python', 'python 1.0', 'javascript') {
         ok questions(@lines)->{later}, "$title, and one by id: the question of the next node is still open";
     }
 
+    my $update = { log => ['U'], n => 7 };
+    my %case_of = (
+        'an update' => [ 'one', { update => $update } ],
+        'a goto and an update' => [ 'one', { goto => 'add', update => $update } ],
+        'an answer by id and an update' => [ 'three', sub { return { resume => { $_[0]{second} => 'too' }, update => $update } } ]);
+    for my $kind (sort keys %case_of) {
+        my ($graph, $command) = @{ $case_of{$kind} };
+        my $title = "$language, $kind: an answer that an earlier run has left";
+        my (undef, undef, @once) = begin($language, $graph, { resume => 'yes' }, $command);
+        ($runner, $thread, @lines) = repeat($language, $graph, \&is_command, $command, earlier => [ { resume => 'yes' } ]);
+        is_deeply [ keys %{ questions(@lines) } ], [ keys %{ questions(@once) } ], "$title is not given to a question of a repeated attempt";
+        is scalar @{ head($runner, $thread)->{next} }, 2, "$title: the step is not complete";
+    }
+
     my $both = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{once} => 'done' } } };
     ($runner, $thread, @lines) = repeat($language, 'fan', \&is_next_question, $both);
     ok questions(@lines)->{second}, "$language: of two answers by id that of a node with another question is used once";

@@ -63,10 +63,14 @@ class Repeat:
         return rest if any(rest.get(name) is not None for name in ("update", "goto", "resume")) else None
 
     def cut(self, writes: list[list[Any]]) -> list[list[Any]]:
-        """The writes to a checkpoint that the library is to read."""
-        if not self._is_answered:
-            return writes
-        return [write for write in writes if not (write[0] == UPDATE_ID and write[2] == RESUME)]
+        """The writes to a checkpoint that the library is to read.
+
+        When the library stores a command it drops the value that an earlier run has left there: for the rest of that
+        attempt, not from what is stored.
+        """
+        is_stored = self.is_stored(writes)
+        return [write for write in writes if not (write[0] == UPDATE_ID and write[2] == RESUME
+                                                  and (self._is_answered or is_stored and not self._is_own(write)))]
 
     def note(self, ns: str, writes: Sequence[Write], values: Sequence[Any]) -> None:
         """Called with the writes to a checkpoint and their values, before the library makes its tasks.
