@@ -20,6 +20,7 @@ import asyncio
 import operator
 from typing import Annotated, TypedDict
 
+from langgraph.config import get_store
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
@@ -47,6 +48,13 @@ def make(**nodes):
         builder.add_node(name, node)
         builder.add_edge(START, name)
     return builder.compile()
+
+# One ends when the store has answered, and the other one asks.
+async def wait(state: State):
+    await get_store().aget(("gate",), "open")
+    return {"log": [{"by": "wait"}]}
+
+gated = make(wait=wait, ask=ask)
 
 asked = []
 
@@ -139,6 +147,12 @@ async function hold() {
     return { log: [{ by: interrupt('held') }] };
 }
 
+// One ends when the store has answered, and the other one asks.
+async function wait(state, config) {
+    await config.store.get(['gate'], 'open');
+    return { log: [{ by: 'wait' }] };
+}
+
 async function refuse() {
     throw new TypeError(interrupt('refused'));
 }
@@ -148,18 +162,20 @@ export const aborted = make({ refuse, deep: make({ hold }) });
 export const clash = make({
     left: async () => ({ log: [{ by: 'left' }], turns: 1 }), right: async () => ({ log: [{ by: 'right' }], turns: 2 }) });
 export const failing = make({ ask, deep: make({ question }), fail });
+export const gated = make({ wait, ask });
 export const long = make({ grow, ask });
 export const both = make({ ask, tell });
 JAVASCRIPT
 
 # A runner with the newest packages, or for 'python 1.0' with the oldest.
 sub runner_in {
-    my ($language, $version) = split / /, $_[0];
+    my ($name, %options) = @_;
+    my ($language, $version) = split / /, $name;
     my ($interpreter, $program) = runner_of($language);
     my ($file, $text) = @{ $file_of{$language} };
-    my %graphs = map { $_ => "./$file:$_" } qw(fan long both failing aborted clash);
+    my %graphs = map { $_ => "./$file:$_" } qw(fan long both failing aborted clash gated);
     return ApplicationTest->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
-        directory => folder_of($language, { graphs => \%graphs }, $file => $text));
+        directory => folder_of($language, { graphs => \%graphs }, $file => $text), %options);
 }
 
 # [checkpoint, values, next] of each state with pending writes.
@@ -169,6 +185,20 @@ sub pending { return [ map { [ $_->{checkpoint_id}, @{ $_->{task} }{qw(values ne
 sub ids_of {
     my @tasks = ((map { $_->{task} } lines_of('task', @_)), map { @{ $_->{tasks} } } lines_of('checkpoint', @_));
     return map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks;
+}
+
+# The lines of a run that is to stop in the step in which a node asks.
+sub stopped_run {
+    my ($language) = @_;
+    my ($runner, $start);
+    $runner = runner_in($language, store => sub {
+        my ($request) = @_;
+        $runner->send({ type => 'stop', %{$start}{qw(run_id epoch)}, reason => 'drain', deadline_ms => 60_000 });
+        return $runner->reply_to($request, $request->{id}, { ok => \1, result => { results => [undef] }, cursor => undef });
+    });
+    $start = start_line(graph_id => 'gated', input => { log => [] });
+    $runner->send($start);
+    return $runner->lines_of_run($start->{run_id});
 }
 
 # The tasks of the root graph that the state shows, by id.
@@ -262,6 +292,9 @@ for my $language ('python', 'python 1.0', 'javascript') {
     is_deeply [ $lines[-1]{error}{error}, $clash->{checkpoint_id}, scalar @{ $clash->{values}{log} } ],
         [ 'InvalidUpdateError', $put->{checkpoint_id}, scalar @{ $put->{channels}{log}{list}{items} } ],
         "$language: where two nodes have written one channel, the state is what the library has saved" or diag explain [ $put, $clash ];
+    @lines = stopped_run($language);
+    is $lines[-1]{status}, 'success', "$language: a run that is to stop in the step in which a node asks ends at the question";
+    is_deeply [ map { $_->[2] } @{ pending(@lines) } ], [ ['ask'] ], "$language: its state has the writes of the node that has ended";
     my ($most, $wrong) = (0, undef);
     for my $turns (0 .. 60) {
         my $failed = new_uuid();

@@ -59,16 +59,17 @@ export class Run extends Job {
             await this.#settle();
             // The reason of the end remains that error. A cancelled run may have ended by then.
             await stream.fail().catch((caught) => this.output.isClosed || log(stackOf(caught)));
-            await this.#sendWritten(stream);
+            // Another runner completes the step.
+            if (!this.wasDrained(error)) {
+                await this.#sendWritten(stream);
+            }
             throw error;
         }
     }
 
     // An error changes nothing: the run has ended as it has all the same.
     async #sendWritten(stream) {
-        if (!this.#isStopped) {
-            await stream.sendWritten().catch((caught) => this.output.isClosed || log(stackOf(caught)));
-        }
+        await stream.sendWritten().catch((caught) => this.output.isClosed || log(stackOf(caught)));
     }
 
     // An abort ends the stream before the library has: with durability `exit` it then puts its last

@@ -73,8 +73,6 @@ class Run(Job):
         try:
             self.begin()
             await self._perform()
-        except Drained:
-            status = "drained"
         except BaseException as caught:  # pylint: disable=broad-except
             status, error = self._status_of(caught), caught
         self.is_ending = True
@@ -90,7 +88,10 @@ class Run(Job):
     def _status_of(self, error: BaseException) -> str:
         if isinstance(error, asyncio.CancelledError) and self.is_cancelled:
             return "interrupted"
-        return "drained" if is_drained(error) and self._is_stopping else "error"
+        return "drained" if self._was_drained(error) else "error"
+
+    def _was_drained(self, error: BaseException) -> bool:
+        return isinstance(error, Drained) or (is_drained(error) and self._is_stopping)
 
     async def _perform(self) -> None:
         config = self.config() | {"run_id": uuid.UUID(self.run_id), "run_name": self._graph.name}
@@ -169,7 +170,7 @@ class Run(Job):
         """At the end: where the run stops in a step with parallel nodes, some of them have ended or asked. Their writes are
         stored already; when another node fails at that moment, the library has not streamed their ends."""
         head, records = self.checkpoints.head, self.records
-        if self._is_stopping or head is None or self.checkpoints.task_count < 2 or records.written != head:
+        if head is None or self.checkpoints.task_count < 2 or records.written != head:
             return
         try:
             self._complete()
@@ -202,7 +203,9 @@ class Run(Job):
         await self._within(left if self.is_cancelled else CANCEL_SECONDS, self._show_last())
         # Of more states than there is time for the last one, from which the next run goes on.
         await self._within(NEWEST_SECONDS, self._show_newest())
-        await self._within(NEWEST_SECONDS, self._show_pending())
+        # Another runner completes the step.
+        if not self._was_drained(error):
+            await self._within(NEWEST_SECONDS, self._show_pending())
 
     async def _within(self, left: float, work: Awaitable[None], is_bounded: bool = False) -> float:
         """Executes the work, in spite of a cancel, which limits its time as `is_bounded` does. Returns the time that is left."""
