@@ -8,7 +8,7 @@ use AgentTest::Env qw(is_sanitized is_counted);
 use FindBin;
 use lib $FindBin::Bin;
 use ApplicationTest;
-use RunnerTest qw(start_line new_uuid);
+use RunnerTest qw(start_line lines_of new_uuid);
 use Test::More;
 
 plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
@@ -79,6 +79,7 @@ sent = chain().add_conditional_edges(START, lambda state: [Send("plan", state)],
 inner_before = around(before)
 inner_after = around(after)
 gated = begun(node=wait).compile()
+fan = StateGraph(State).add_node("ready", writes("ready")).add_node("inner", before).add_edge(START, "ready").add_edge(START, "inner").compile()
 asks = begun("ask", ask).compile()
 PYTHON
 import { Annotation, interrupt, Send, START, StateGraph } from '@langchain/langgraph';
@@ -105,10 +106,12 @@ export const sent = chain().addConditionalEdges(START, (state) => [new Send('pla
 export const inner_before = around(before);
 export const inner_after = around(after);
 export const gated = begun('plan', wait).compile();
+export const fan = new StateGraph(State).addNode('ready', writes('ready')).addNode('inner', before)
+    .addEdge(START, 'ready').addEdge(START, 'inner').compile();
 export const asks = begun('ask', ask).compile();
 JAVASCRIPT
 
-my @GRAPHS = qw(plain before after sent inner_before inner_after gated asks);
+my @GRAPHS = qw(plain before after sent inner_before inner_after gated fan asks);
 
 sub runner_in {
     my ($language, %options) = @_;
@@ -253,6 +256,32 @@ sub check_strict {
     return;
 }
 
+# A condition for the end of a node beside a subgraph that has stopped at a breakpoint.
+sub beside {
+    my ($step, $is_put, $has_ended, $is_shown);
+    return sub {
+        my ($line) = @_;
+        $step = $line->{checkpoint_id} if $line->{type} eq 'put' && $line->{ns} eq '' && $line->{metadata}{step} == 0;
+        $is_put ||= $line->{type} eq 'put' && $line->{ns} =~ /\Ainner:[^|]+\z/ && $line->{metadata}{step} == 1;
+        $has_ended ||= $line->{type} eq 'put_writes' && $line->{checkpoint_id} eq ($step // '') && grep { $_->[1] eq 'log' } @{ $line->{writes} };
+        $is_shown ||= $line->{type} eq 'checkpoint' && ($line->{ns} // '') eq '' && @{ $line->{next} } == 2;
+        return $is_put && $has_ended && $is_shown;
+    };
+}
+
+# The second attempt writes nothing, and shows the state that the lost one has left.
+sub check_beside {
+    my ($runner, $language) = @_;
+    my $start = lose($runner, beside(), graph_id => 'fan', thread_id => new_uuid(), input => { log => [] });
+    my $records = $runner->records;
+    $runner = runner_in($language, records => $records);
+    my @lines = $runner->run(%{$start}, $runner->next_run($start->{thread_id}), input => undef, attempt => 2, epoch => 2);
+    my ($pending) = map { $_->{task} } grep { $_->{task}{id} !~ /[^f-]/ } lines_of('task', @lines);
+    is $lines[-1]{status}, 'success', "$language: beside a breakpoint of a subgraph the repeated attempt ends with success" or diag explain $lines[-1];
+    is_deeply $pending->{next}, ['inner'], "$language: beside a breakpoint of a subgraph the state shows the end of the other node";
+    return;
+}
+
 # A run that is to stop while the node before the breakpoint executes.
 sub check_stopped {
     my ($language, @breakpoint) = @_;
@@ -292,6 +321,7 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     $runner = runner_in($language, records => $records);
     $_->($runner) for @checks;
     check_strict($runner, $language);
+    check_beside($runner, $language);
     undef $runner;
     check_stopped($language, @BEFORE);
     check_stopped($language, @AFTER);

@@ -335,6 +335,10 @@ export class Records {
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
             const updates = writes.filter(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
             updates.forEach(([, , channel]) => this.updated.add(channel));
+            // A lost attempt: the server may not have the results of its tasks as a state.
+            if (this.written === undefined && this.#repeat.hasWritten(writes)) {
+                this.written = tuple.checkpoint_id;
+            }
             this.#hasOthers ||= !updates.every((write) => this.#repeat.isOwn(write));
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, shown: { ...values }, isComplete: updates.length === 0 };
             // With durability `exit` the run that put it has sent it as it is read: with these writes.

@@ -42,6 +42,11 @@ export class Repeat {
         return writes.some((write) => write[0] === UPDATE_ID && this.isOwn(write));
     }
 
+    // Whether tasks of the run have written to the checkpoint.
+    hasWritten(writes) {
+        return writes.some((write) => write[0] !== UPDATE_ID && this.isOwn(write));
+    }
+
     // The questions that the run has not asked itself.
     askedBefore(writes) {
         return writes.filter((write) => write[2] === INTERRUPT && !this.isOwn(write));

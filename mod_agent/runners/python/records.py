@@ -200,6 +200,8 @@ class Records:
             stored = await self.get(ns, asked)
             if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id:
                 self._first = (stored, asked is None)
+                # A lost attempt: the server may not have the results of its tasks as a state.
+                self.written = checkpoint_id if not ns and self._repeat.has_written(stored.writes) else None
                 return asked is None
         raise LookupError("the checkpoint from which the run starts was deleted")
 

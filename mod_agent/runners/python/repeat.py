@@ -38,6 +38,10 @@ class Repeat:
         """Whether the writes of the command are among those of the checkpoint."""
         return any(write[0] == UPDATE_ID and self._is_own(write) for write in writes)
 
+    def has_written(self, writes: Sequence[Write]) -> bool:
+        """Whether tasks of the run have written to the checkpoint."""
+        return any(write[0] != UPDATE_ID and self._is_own(write) for write in writes)
+
     def asked_before(self, writes: Sequence[Write]) -> Iterator[Write]:
         """The questions that the run has not asked itself."""
         return (write for write in writes if write[2] == INTERRUPT and not self._is_own(write))
