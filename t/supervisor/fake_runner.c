@@ -2,7 +2,6 @@
 /* OBJECTS: */
 /*
  * A scripted runner for tests: the input of a run names its action.
- *
  * input.do: noop, step, stream (count, bytes), report, graphs, hang (ends when
  * cancelled), stuck (ignores that), gate (ends, perhaps after count and bytes,
  * when the FIFO `path` was opened and closed), child (hangs, and starts a
@@ -339,6 +338,7 @@ static void handle_hello(json_object *line)
     failed_graphs = json_object_get(failed_graphs);
     start = get_start(graphs);
     if (start != NULL && strcmp(start, "exit") == 0) {
+        fputs("cannot start\n", stderr);
         exit(3);
     }
     if (start == NULL || strcmp(start, "never_ready") != 0) {

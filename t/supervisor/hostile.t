@@ -168,9 +168,9 @@ subtest 'standard error: a long line is cut at 8 KB' => sub {
         $run = create_run({ do => 'stderr', count => 0 });
         $sv->wake;
         wait_final($run);
-        $sv->log_text =~ /AGT0347: runner \d+ \(\w.*\): 0{7999,8000}$/m;
+        $sv->log_text =~ /AGT0347: runner \d+ \(pool default, \w.*\): 0{7999,8000}$/m;
     }), 'the first 8 KB of a long line are logged';
-    ok $sv->wait_log(qr/AGT0347: runner \d+: run \Q$run\E: says so$/m),
+    ok $sv->wait_log(qr/AGT0347: runner \d+ \(pool default\): run \Q$run\E: says so$/m),
         'a line that names its run is logged unchanged';
 };
 

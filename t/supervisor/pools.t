@@ -123,6 +123,17 @@ subtest 'a deployment whose runners cannot start delays no other one' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'the log names each pool whose runners end at their start' => sub {
+    my $sv = TestSupervisor->start($pg, node => 'pools', timing_ms => fast_timing(),
+        graphs => { agent => { start => 'exit' }, 'desk/agent' => { start => 'exit' } });
+    for my $pool (qw(default desk)) {
+        ok $sv->wait_log(qr/AGT0337: \d+ runners in a row ended right after their start \(pool $pool\)/), "the failures of $pool";
+        like $sv->log_text, qr/AGT0331: runner \d+ ended \(.*\) with 0 runs \(pool $pool\)/, "the end of a runner of $pool";
+        like $sv->log_text, qr/AGT0347: runner \d+ \(pool $pool, 0 runs\): cannot start/, "its output";
+    }
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'runners of a deployment without runs end, and its next run starts them again' => sub {
     my $sv = supervisor(runners => 2, pools => { default => { runner_idle_ms => 1000 }, desk => { runner_idle_ms => 3000 } });
     $sv->wait_runners(4);

@@ -32,6 +32,22 @@ static int index_of(const char *id)
     return number >= 0 && number < AGENT_REPORT_COUNT ? number : 0;
 }
 
+static void write_with_count(const agent_context_t *context,
+                             agent_log_level_t level, const char *id,
+                             apr_status_t rv, const char *text,
+                             unsigned omitted)
+{
+    if (omitted > 0) {
+        agent_report_write(context, level, id, rv,
+                           "%s (and %u more of this kind since the last "
+                           "report)",
+                           text, omitted);
+    }
+    else {
+        agent_report_write(context, level, id, rv, "%s", text);
+    }
+}
+
 void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...)
@@ -47,13 +63,22 @@ void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (omitted > 0) {
-        agent_report_write(context, level, id, rv,
-                           "%s (and %u more of this kind since the last "
-                           "report)",
-                           text, omitted);
+    write_with_count(context, level, id, rv, text, omitted);
+}
+
+void agent_report_repeat_of(const agent_context_t *context,
+                            agent_throttle_t *throttle, agent_log_level_t level,
+                            const char *id, const char *format, ...)
+{
+    unsigned omitted;
+    char text[MAX_TEXT];
+    va_list args;
+
+    if (!agent_throttle_pass(throttle, context->now, &omitted)) {
+        return;
     }
-    else {
-        agent_report_write(context, level, id, rv, "%s", text);
-    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    write_with_count(context, level, id, 0, text, omitted);
 }

@@ -176,10 +176,11 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
     /* It may have sent `end` before it ended. */
     agent_runner_io_read_rest(io, runner);
     describe_status(how, sizeof(how), status);
-    agent_report_write(io->context,
-                       is_expected ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
-                       "AGT0331", 0, "runner %d ended (%s) with %d runs",
-                       (int)runner->pid, how, runner->group.active);
+    agent_report_write(
+        io->context, is_expected ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+        "AGT0331", 0, "runner %d ended (%s) with %d runs (pool %s)",
+        (int)runner->pid, how, runner->group.active,
+        runner->runner_pool->config->name);
     blame_memory(runner, status);
     agent_runner_exit_release_runs(io->runs, runner);
     if (runner->state == AGENT_RUNNER_STARTING && runner->importing != NULL) {

@@ -22,8 +22,8 @@ static bool names_its_run(const char *line, apr_size_t length)
         && memcmp(line + 40, ": ", 2) == 0;
 }
 
-/* Adds the run, if the runner has only one, else the number of its runs;
- * nothing when the line itself names its run. */
+/* The run, if the runner has only one, else the number of its runs; nothing
+ * when the line itself names its run. */
 static void name_runs(const agent_runner_t *runner, const char *line,
                       apr_size_t length, char *out, size_t size)
 {
@@ -31,11 +31,11 @@ static void name_runs(const agent_runner_t *runner, const char *line,
         out[0] = '\0';
     }
     else if (runner->group.active == 1) {
-        apr_snprintf(out, size, " (run %.36s)",
+        apr_snprintf(out, size, ", run %.36s",
                      APR_RING_FIRST(&runner->group.leases)->key.run_id);
     }
     else {
-        apr_snprintf(out, size, " (%d runs)", runner->group.active);
+        apr_snprintf(out, size, ", %d runs", runner->group.active);
     }
 }
 
@@ -121,7 +121,8 @@ static void write_line(const agent_context_t *context, agent_runner_t *runner)
         }
         name_runs(runner, bytes, length, about, sizeof(about));
         agent_report_write(context, AGENT_LOG_NOTICE, "AGT0347", 0,
-                           "runner %d%s: %.*s", (int)runner->pid, about,
+                           "runner %d (pool %s%s): %.*s", (int)runner->pid,
+                           runner->runner_pool->config->name, about,
                            (int)length, bytes);
     }
     agent_buffer_consume(text, length);

@@ -49,11 +49,10 @@ typedef struct agent_pool_lists_t {
 
 struct agent_runner_pool_t {
     agent_pool_lists_t *lists;
-    /* In these, or not. */
+    /* In these and in agent_claim_t.asked, or not. */
     APR_RING_ENTRY(agent_runner_pool_t) due_link;
     APR_RING_ENTRY(agent_runner_pool_t) lacking_link;
     APR_RING_ENTRY(agent_runner_pool_t) reporting_link;
-    /* In agent_claim_t.asked, or not. */
     APR_RING_ENTRY(agent_runner_pool_t) asked_link;
     const agent_pool_config_t *config;
     /* Its index in the configuration, by which the spawner knows it. */
@@ -64,6 +63,7 @@ struct agent_runner_pool_t {
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t quarantined;
+    agent_throttle_t failure_lines; /* of both */
     /* Runners in a row that have ended before they were ready and before they
      * imported a graph, and how the last one did. */
     int failed_starts;
