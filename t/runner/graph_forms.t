@@ -151,6 +151,6 @@ for my $language (sort keys %reader) {
         "$language: numbers in the object of env are written alike";
     my $missing = $with->('.env');
     is $missing->{status}, 2, "$language: a missing file of env ends the runner";
-    is lc $missing->{errors}, "langgraph.json: env: .env: no such file or directory\n", "$language: one line names the file";
+    like $missing->{errors}, qr{\A/\S+/langgraph\.json: env: \.env: no such file or directory\n\z}i, "$language: one line names the file and the folder";
 }
 done_testing;

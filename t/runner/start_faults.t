@@ -113,7 +113,7 @@ my %unusable = (
         my ($language, $graphs, @files) = @{$_};
         map {
             my ($what, $env, $reason, %more) = @{$_};
-            ("$language: env: $what" => [ qr/^(?:agent runner: )?langgraph\.json: env: \Q$reason\E$/m,
+            ("$language: env: $what" => [ qr{^(?:agent runner: )?/\S+/langgraph\.json: env: \Q$reason\E$}m,
                 begin($language, { graphs => $graphs, env => $env }, @files, %more) ])
         } @env;
     } ([ 'python', $good->{graphs} ], [ 'javascript', { good => './g.mjs:good' } ])),

@@ -60,7 +60,7 @@ function readEnv(directory, file) {
         return parseEnv(bytes.toString());
     } catch (error) {
         const [, reason] = getSystemErrorMap().get(error.errno) ?? [undefined, error.message];
-        throw new RunnerError('ValueError', `langgraph.json: env: ${file}: ${reason}`);
+        throw new RunnerError('ValueError', `${file}: ${reason}`);
     }
 }
 
@@ -77,22 +77,33 @@ function variableOf(name, value) {
         reason = 'expected a number from 0.0001 to 999999999999999, or a string';
     }
     if (reason) {
-        throw new RunnerError('ValueError', `langgraph.json: env: ${JSON.stringify(name)}: ${reason}`);
+        throw new RunnerError('ValueError', `${JSON.stringify(name)}: ${reason}`);
     }
     return String(value);
 }
 
-// Sets the variables of langgraph.json's `env`: a file, or an object; a list names
-// variables that the process has already. A variable that is set stays.
-export function setEnv(directory, env) {
+// The variables of `env`: a file, or an object; a list names variables that the process
+// has already.
+function variablesOf(directory, env) {
     let values = {};
     if (typeof env === 'string') {
         values = readEnv(directory, env);
     } else if (env !== null && typeof env === 'object' && !Array.isArray(env)) {
         values = env;
     }
-    for (const [name, value] of Object.entries(values)) {
-        const text = variableOf(name, value);
+    return Object.entries(values).map(([name, value]) => [name, variableOf(name, value)]);
+}
+
+// Sets the variables of langgraph.json's `env`. A variable that is set stays.
+export function setEnv(directory, env) {
+    let variables;
+    try {
+        variables = variablesOf(directory, env);
+    } catch (error) {
+        // The log has lines of several applications.
+        throw new RunnerError('ValueError', `${directory}/langgraph.json: env: ${error.message}`);
+    }
+    for (const [name, text] of variables) {
         process.env[name] ??= text;
     }
 }

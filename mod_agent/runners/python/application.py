@@ -44,8 +44,12 @@ class Application:
     def enter(self) -> None:
         """Prepares the process: working directory, environment, sys.path."""
         directory.enter(self.directory)
-        for name, value in read_env(self.env, self.directory).items():
-            text = variable_of(name, value)
+        try:
+            variables = {name: variable_of(name, value) for name, value in read_env(self.env, self.directory).items()}
+        except ApplicationError as error:
+            # The log has lines of several applications.
+            raise ApplicationError(f"{self.directory}/langgraph.json: env: {error}") from error
+        for name, text in variables.items():
             os.environ.setdefault(name, text)
         for folder in reversed(self.folders()):
             if folder not in sys.path:
@@ -98,7 +102,7 @@ def variable_of(name: str, value: Any) -> str:
     elif value != 0 and not _NUMBER_MIN <= abs(value) <= _NUMBER_MAX:
         reason = "expected a number from 0.0001 to 999999999999999, or a string"
     if reason is not None:
-        raise ApplicationError(f"langgraph.json: env: {json.dumps(name, ensure_ascii=False)}: {reason}")
+        raise ApplicationError(f"{json.dumps(name, ensure_ascii=False)}: {reason}")
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
@@ -112,9 +116,9 @@ def read_env(env: Any, directory: str) -> dict[str, Any]:
         with open(os.path.join(directory, env), encoding="utf-8") as file:
             return parse_env(file.read())
     except OSError as error:
-        raise ApplicationError(f"langgraph.json: env: {env}: {error.strerror}") from error
+        raise ApplicationError(f"{env}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ApplicationError(f"langgraph.json: env: {env}: it is not UTF-8") from error
+        raise ApplicationError(f"{env}: it is not UTF-8") from error
 
 
 def parse_env(text: str) -> dict[str, str]:
