@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Applications qw(folder_of runner_of);
+use AgentTest::Applications qw(check_folder folder_of runner_of);
 use Cpanel::JSON::XS qw(decode_json);
 use PythonRunner;
 use RunnerTest;
@@ -31,6 +31,16 @@ sub begin {
         graphs => { map { $_ => { kind => 'langgraph', path => $manifest->{graphs}{$_}, description => undef } } keys %{ $manifest->{graphs} } },
         failed => $failed });
     return $runner;
+}
+
+my @OLD_NODE = ('node_modules/@langchain/langgraph/package.json' => '{"name":"@langchain/langgraph","version":"0.2.74"}');
+
+# A runner, or a check, of an application in Python with an older library: its metadata, which are found before those of the environment.
+sub with_old_langgraph {
+    my ($how, $manifest) = @_;
+    my $packages = folder_of('python', undef, 'langgraph-0.2.60.dist-info/METADATA' => "Metadata-Version: 2.1\nName: langgraph\nVersion: 0.2.60\n");
+    local $ENV{PYTHONPATH} = $packages;
+    return $how eq 'begin' ? begin('python', $manifest) : check_folder('python', folder_of('python', $manifest));
 }
 
 my $PYTHON = <<'PY';
@@ -121,7 +131,17 @@ my %unusable = (
     'python: checkpointer is not an object' => [ qr/^agent runner: langgraph\.json: AttributeError: /m, begin('python', { %{$good}, checkpointer => 'x' }) ],
     'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m,
         begin('javascript', { graphs => { g => './g.mjs:g' } }, 'node_modules/@langchain/langgraph/package.json' => '{') ],
+    'python: langgraph before 1.0' => [ qr{^agent runner: langgraph 0\.2\.60 is too old: 1\.0 or newer is needed \(dependencies of /\S+/langgraph\.json; },
+        with_old_langgraph('begin', { graphs => { g => './g.py:g' } }) ],
+    'javascript: langgraph before 1.0' => [ qr{^the application cannot be used: \@langchain/langgraph 0\.2\.74 \(/\S+/node_modules/\S+\) is too old: 1\.0 or newer is needed \(}m,
+        begin('javascript', { graphs => { g => './g.mjs:g' } }, @OLD_NODE) ],
 );
+for my $language (qw(python javascript)) {
+    my $manifest = { graphs => { g => $language eq 'python' ? './g.py:g' : './g.mjs:g' } };
+    my $check = $language eq 'python' ? with_old_langgraph('check_folder', $manifest) : check_folder($language, folder_of($language, $manifest, @OLD_NODE));
+    is $check->{status}, 2, "$language: langgraph before 1.0: --check ends with 2";
+    like $check->{errors}, qr/\A.*langgraph 0\.2\.\d+ .*is too old: 1\.0 or newer is needed .*\n\z/, "$language: langgraph before 1.0: --check says so in one line";
+}
 
 # ---- Folders that cannot be used ----
 for my $what (sort keys %unusable) {

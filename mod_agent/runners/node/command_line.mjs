@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
 import { watchDirectory } from './directory.mjs';
-import { stackOf } from './errors.mjs';
+import { RunnerError, stackOf } from './errors.mjs';
 import { guardExit, exitProcess } from './exit.mjs';
 import { loadGraphs } from './load.mjs';
 import { installLog, log, logErrors } from './log.mjs';
@@ -57,7 +57,7 @@ if (!config) {
 }
 if (options.check) {
     await check(config).catch((error) => {
-        log(stackOf(error));
+        log(error instanceof RunnerError ? error.message : stackOf(error));
         exitProcess(NO_CONFIG);
     });
 } else {

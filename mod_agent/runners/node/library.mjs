@@ -13,6 +13,8 @@ import { makeSaver } from './saver.mjs';
 import { makeStore } from './store.mjs';
 
 const NAME = '@langchain/langgraph';
+// The least major version. Interrupts of an older one have no id.
+const LEAST_MAJOR = 1;
 // Packages that depend on it. An application of theirs may not name it, and pnpm links in
 // its node_modules only what it names.
 const DEPENDENTS = ['langchain', 'deepagents'];
@@ -69,6 +71,14 @@ class Package {
         return this.#description.version;
     }
 
+    // Throws if it is too old.
+    check() {
+        if (Number.parseInt(this.version, 10) < LEAST_MAJOR) {
+            throw new RunnerError('LibraryVersionError', `${NAME} ${this.version} (${this.#folder}) is too old: `
+                + `${LEAST_MAJOR}.0 or newer is needed (dependencies of package.json; then agentctl build)`);
+        }
+    }
+
     // Found by the name of a method in the source: it does not follow from the version.
     #waits() {
         try {
@@ -99,6 +109,8 @@ export class Library {
 
     constructor(directory) {
         this.#packages = findLibraries(directory).map((folder) => new Package(folder));
+        // Others may be of packages that no graph uses.
+        this.#packages[0]?.check();
     }
 
     get version() {
@@ -115,6 +127,7 @@ export class Library {
             for (const condition of ['import', 'require']) {
                 const copy = await found.load(condition);
                 if (test(copy)) {
+                    found.check();
                     return copy;
                 }
             }

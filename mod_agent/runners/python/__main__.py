@@ -5,9 +5,13 @@ This folder is loaded as the package `agent_runner`, and is not on the path: an
 application may have modules with the names of files here.
 """
 
+import importlib.metadata
 import importlib.util
 import os
 import sys
+
+# The least major version of LangGraph.
+LEAST_LANGGRAPH = 1
 
 
 def load_package() -> None:
@@ -21,8 +25,22 @@ def load_package() -> None:
     spec.loader.exec_module(package)
 
 
+def check_library() -> None:
+    """Before anything of it is imported: with an older one an import, or each run, would fail without naming the reason."""
+    try:
+        version = importlib.metadata.version("langgraph")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    major = version.split(".")[0]
+    if major.isdecimal() and int(major) < LEAST_LANGGRAPH:
+        print(f"agent runner: langgraph {version} is too old: {LEAST_LANGGRAPH}.0 or newer is needed (dependencies of "
+              f"{os.getcwd()}/langgraph.json; then `agentctl build`)", file=sys.stderr)
+        sys.exit(2)
+
+
 if __name__ == "__main__":
     load_package()
+    check_library()
     try:
         from agent_runner import command_line
     except ModuleNotFoundError as error:
