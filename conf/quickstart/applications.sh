@@ -173,6 +173,15 @@ keep_accepted() {
     [ ! -e "${1-}" ] || include_file "$1"
 }
 
+# Has the server that runs read the files that were added to conf.d or have changed
+# since it read them.
+read_new_conf() {
+    [ -n "$(find "$RUN_DIR/conf.d" -newer "$RUN_DIR/started" -print -quit)" ] || return 0
+    step "Restarting httpd with the changes in $RUN_DIR/conf.d"
+    keep_accepted
+    quiet "$RUN_DIR/logs/httpd_restart" restart_server
+}
+
 # is_included FILE: after keep_accepted.
 is_included() {
     [ -e "$1" ] && {

@@ -229,6 +229,8 @@ start() {
             say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
         [ "${ASKED_PORT:-$(server_defined PORT)}" = "$(server_defined PORT)" ] ||
             exit 1
+        # Of an application its own restart reads them.
+        [ -n "${APPLICATION-}" ] || read_new_conf
         [ -n "${APPLICATION-}" ] || hold_conversations
         serve_application
         return

@@ -315,6 +315,28 @@ is $added->{status}, 0, 'a file that httpd refuses: the examples are served';
 like $added->{conf}, qr/^AgentApplication python /m, 'a file that httpd refuses: the examples are declared';
 unlink "$run/conf.d/broken.conf" or die "unlink: $!\n";
 
+# ---- a server that runs already ----
+my $READ = write_file("$top/read", slurp($SCRIPT) =~ s/^echo 'Define CONF_D.*\n//mr =~ s/^status=0\n.*\z/read_new_conf\n/msr);
+sub read_new {
+    my ($set_time) = @_;
+    unlink "$run/httpd";
+    own($top, $run, "$run/logs", "$run/conf.d");
+    utime $set_time, $set_time, "$run/started", $run, "$run/conf.d", glob "$run/conf.d/*" if $set_time;
+    my $output = qx(cd '$top/root' && @{[as_owner()]} bash '$READ' '$run' 2>&1);
+    return slurp("$run/httpd") . $output;
+}
+write_file("$run/started", '');
+my $past = time - 100;
+is read_new($past), '', 'conf.d: without a change a server that runs is not restarted';
+write_file("$run/conf.d/mine.conf", "# mine\n");
+like read_new(), qr/\Acheck\nrestart\n.*Restarting httpd with the changes in \Q$run\E\/conf\.d/s, 'conf.d: with a new file it is restarted after a check';
+read_new($past);
+write_file("$run/conf.d/mine.conf", "# again\n");
+like read_new(), qr/\Acheck\nrestart\n/, 'conf.d: with a changed file too';
+read_new($past);
+unlink "$run/conf.d/mine.conf" or die "unlink: $!\n";
+like read_new(), qr/\Acheck\nrestart\n/, 'conf.d: without a file that it had, too';
+
 # ---- root and the folders of the user of runners ----
 SKIP: {
     skip 'not as root', 3 if $>;

@@ -106,6 +106,11 @@ unlike $output, qr/agentctl invite/, 'second start: the account is there';
 like $output, qr{^    ai: The tool calculator answered: 42$}m, 'second start: its key opens the deployment';
 ($status, $output) = quickstart('start');
 like $output, qr/already runs on http:/, 'third start: both regions run already';
+write_file("$top/.run/conf.d/added.conf", "<AgentGraph added>\n    AgentModel demo\n</AgentGraph>\n");
+($status, $output) = quickstart('start');
+is $status, 0, 'conf.d: a run while the server runs succeeds' or diag $output;
+wait_for('the graph', sub { get($port, '/assistants/added') =~ /"graph_id"\s*:\s*"added"/ });
+pass 'conf.d: a run while the server runs serves the graphs of a new file';
 
 # The customer closes the account, and the user declares a graph.
 value_of('/eu', "select code from agent.close_account('$account')");
