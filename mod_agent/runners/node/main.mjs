@@ -20,7 +20,8 @@ const wanted = versionOfApplication();
 if (Number.parseInt(process.versions.node, 10) < Math.max(LEAST_NODE, wanted)) {
     const reason = wanted > LEAST_NODE ? ' by node_version of langgraph.json' : '';
     process.stderr.write(`agent runner: Node ${process.versions.node} (${process.execPath}) is too old: `
-        + `${Math.max(LEAST_NODE, wanted)} or newer is needed${reason} (AgentNodeProgram; agentctl build installs one)\n`);
+        + `${Math.max(LEAST_NODE, wanted)} or newer is needed${reason} (AgentNodeProgram; agentctl build takes that of --node, `
+        + 'else installs that of PyPI if it is new enough)\n');
     process.exit(OLD_NODE);
 }
 await import('./command_line.mjs');
