@@ -70,17 +70,12 @@ int agent_handle_assistant_schemas(agent_call_t *call)
 int agent_handle_assistant_graph(agent_call_t *call)
 {
     agent_assistant_describe_t graph = describe(call, "graph");
-    bool flag = false;
 
-    if (agent_request_flag(&flag, call, "xray") != APR_SUCCESS
-        && agent_request_number(&graph.depth, call, "xray", 0, 1000)
-            != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    if (flag) {
-        graph.depth = AGENT_ASSISTANT_ANY_DEPTH;
-    }
-    return send_description(call, &graph);
+    return agent_request_depth(&graph.depth, call, "xray", 1000,
+                               AGENT_ASSISTANT_ANY_DEPTH)
+            == APR_SUCCESS
+        ? send_description(call, &graph)
+        : agent_problem_send(call);
 }
 
 /* With a namespace in the path: of that subgraph. */

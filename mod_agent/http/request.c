@@ -236,6 +236,24 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call, const char *name)
     return refuse_query(call, name, "true or false");
 }
 
+apr_status_t agent_request_depth(int *out, agent_call_t *call, const char *name,
+                                 int high, int all)
+{
+    bool flag = false;
+
+    if (agent_request_flag(&flag, call, name) == APR_SUCCESS) {
+        *out = flag ? all : *out;
+        return APR_SUCCESS;
+    }
+    return agent_request_number(out, call, name, 0, high) == APR_SUCCESS
+        ? APR_SUCCESS
+        : refuse_query(call, name,
+                       apr_psprintf(call->pool,
+                                    "true, false or a whole number from 0 to "
+                                    "%d",
+                                    high));
+}
+
 /* Adds text if it is one of words and not in the list, which is therefore never
  * longer than words; false if it is none of them. */
 static bool add_word(apr_array_header_t *list, const char *text,

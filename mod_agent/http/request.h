@@ -53,6 +53,11 @@ apr_status_t agent_request_uuid(const char **out, agent_call_t *call,
 apr_status_t agent_request_flag(bool *out, agent_call_t *call,
                                 const char *name);
 
+/* Reads a flag, or a number from 0 to high. *out: all for true; unchanged for
+ * false. */
+apr_status_t agent_request_depth(int *out, agent_call_t *call, const char *name,
+                                 int high, int all);
+
 /*
  * Reads a list, as the SDKs send it: repeated names, a JSON array of strings,
  * or words separated by commas. *out: NULL-terminated, in call->pool, each word

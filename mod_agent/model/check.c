@@ -406,12 +406,12 @@ apr_status_t agent_check_uuids(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_nodes(const agent_check_t *check, agent_raw_t value,
                                const agent_check_path_t *path)
 {
-    if (agent_raw_kind(value) == AGENT_RAW_STRING) {
-        return agent_raw_equals(value, "*")
-            ? APR_SUCCESS
-            : agent_check_refuse(path, "\"*\" or an array of strings");
+    if (agent_raw_kind(value) == AGENT_RAW_ARRAY) {
+        return agent_check_texts(check, value, path);
     }
-    return agent_check_texts(check, value, path);
+    return agent_raw_equals(value, "*")
+        ? APR_SUCCESS
+        : agent_check_refuse(path, "\"*\" or an array of strings");
 }
 
 /* Bytes of the value without white space and unneeded escapes. */

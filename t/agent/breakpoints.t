@@ -134,5 +134,10 @@ subtest 'breakpoint: a stream ends with the feedback of a success' => sub {
         'breakpoint: feedback follows the last values';
 };
 
+for my $member (qw(interrupt_before interrupt_after)) {
+    like $client->post('/runs', run_body('hello', $member => $_))->{json}{detail}, qr{^/$member: expected "\*" or an array of strings}m,
+        "breakpoint: $member is neither a word nor of another type" for 'ask', 5;
+}
+
 undef $server;
 done_testing;
