@@ -78,13 +78,23 @@ static void init_tables(agent_supervisor_t *sv)
         .context = context, .runners = &sv->runners, .runs = runs};
 }
 
+/* The last attempts of statements may have crashed the database. */
+static void count_crashes(agent_supervisor_t *sv)
+{
+    agent_save_failure_on_connected(&sv->save);
+    agent_start_on_connected(&sv->starts);
+    agent_read_parts_on_connected(&sv->read_parts);
+    agent_release_runs_on_connected(&sv->release);
+    agent_worker_count_crash(&sv->worker);
+}
+
 static void on_control_connected(void *part, bool is_first,
                                  const agent_session_info_t *info)
 {
     agent_supervisor_t *sv = part;
 
     agent_worker_on_connected(&sv->worker, is_first, info);
-    agent_save_failure_on_connected(&sv->save);
+    count_crashes(sv);
 }
 
 static void on_bulk_connected(void *part, bool is_first,
@@ -93,7 +103,7 @@ static void on_bulk_connected(void *part, bool is_first,
     agent_supervisor_t *sv = part;
 
     agent_worker_on_bulk_connected(&sv->worker, is_first);
-    agent_save_failure_on_connected(&sv->save);
+    count_crashes(sv);
 }
 
 static void on_output_connected(void *part, bool is_first,
@@ -101,7 +111,7 @@ static void on_output_connected(void *part, bool is_first,
 {
     agent_supervisor_t *sv = part;
 
-    agent_save_failure_on_connected(&sv->save);
+    count_crashes(sv);
 }
 
 /*

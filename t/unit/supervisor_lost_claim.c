@@ -28,9 +28,6 @@ static queue_t *make_lost(apr_pool_t *pool)
     }
     q->worker.runners = q->fixture->io->runners;
     q->worker.runs = runs;
-    q->worker.control = &q->control;
-    q->worker.bulk = &q->bulk;
-    q->worker.output = &q->output;
     make_database(&q->bulk, runs->context);
     make_database(&q->output, runs->context);
     agent_worker_init(&q->worker);

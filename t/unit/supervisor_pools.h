@@ -32,6 +32,9 @@ typedef struct fixture_t {
     agent_runs_t runs;
     agent_notify_t notify;
     agent_worker_t worker;
+    agent_database_t control;
+    agent_database_t bulk;
+    agent_database_t output;
     agent_claim_t claim;
     agent_release_runs_t release;
 } fixture_t;
@@ -94,7 +97,11 @@ static inline fixture_t *make_fixture(apr_pool_t *pool, int active)
     agent_lease_init(&f->runs.leases, &f->context);
     agent_batch_init(&f->runs.batches, &f->context);
     agent_release_init(&f->runs.releases, &f->context);
-    f->worker.state = AGENT_WORKER_LIVE;
+    f->worker = (agent_worker_t){.context = &f->context,
+                                 .control = &f->control,
+                                 .bulk = &f->bulk,
+                                 .output = &f->output,
+                                 .state = AGENT_WORKER_LIVE};
     f->claim = (agent_claim_t){.context = &f->context,
                                .worker = &f->worker,
                                .runners = &f->runners,

@@ -30,6 +30,9 @@ static inline queue_t *make_queue(apr_pool_t *pool)
     q->fixture->runs->context->now = NOW;
     q->batches = &q->fixture->runs->batches;
     q->worker = (agent_worker_t){.context = q->fixture->runs->context,
+                                 .control = &q->control,
+                                 .bulk = &q->bulk,
+                                 .output = &q->output,
                                  .state = AGENT_WORKER_LIVE};
     q->output.context = q->fixture->runs->context;
     q->output.connection = 1;
@@ -120,6 +123,13 @@ static inline void ignore_report(void *baton, agent_log_level_t level,
                                  const char *id, apr_status_t rv,
                                  const char *text)
 {
+}
+
+/* The server has a crash, of which the control connection gets the notice, and
+ * is up again: before the next statement is sent. */
+static inline void report_crash(queue_t *q)
+{
+    q->control.crash_reported_at = q->fixture->runs->context->now;
 }
 
 /* A queue of which the log is ignored. */

@@ -45,6 +45,7 @@ static bool fail_request(queue_t *q, agent_read_parts_t *answer,
     agent_runner_request_t *request = &q->fixture->leases[0]->request;
 
     request->is_sent = true;
+    q->bulk.sent_at = q->fixture->runs->context->now;
     (agent_read_parts_operation.fail)(answer, failure);
     assert_false(request->is_sent);
     return request->is_waiting;
@@ -105,6 +106,41 @@ static void a_request_that_failed_delays_no_other_of_its_runner(void **state)
     assert_true((agent_read_parts_operation.due)(answer) == NOW);
 }
 
+/* Another connection gets the notice of the crash after that. */
+static void a_request_that_has_crashed_the_database_three_times_is_refused(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+    const agent_runner_request_t *request = &q->fixture->leases[0]->request;
+
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(request->retry.failures, i);
+        assert_true(fail_request(q, answer, AGENT_FAILURE_LOST));
+        agent_read_parts_on_connected(answer);
+        assert_true(request->is_waiting);
+        report_crash(q);
+        agent_read_parts_on_connected(answer);
+        q->fixture->runs->context->now++;
+    }
+    assert_false(request->is_waiting);
+}
+
+static void a_crash_of_another_process_does_not_count_for_a_request(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    for (int i = 0; i < 9; i++) {
+        report_crash(q);
+        q->bulk.crash_reported_at = q->control.crash_reported_at;
+        assert_true(fail_request(q, answer, AGENT_FAILURE_LOST));
+        agent_read_parts_on_connected(answer);
+    }
+    assert_int_equal(q->fixture->leases[0]->request.retry.failures, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +148,9 @@ int main(void)
         CHECK_TEST(cancels_and_failures_that_may_pass_do_not_count),
         CHECK_TEST(a_request_whose_connection_is_lost_is_refused_after_an_hour),
         CHECK_TEST(a_request_that_failed_delays_no_other_of_its_runner),
+        CHECK_TEST(
+            a_request_that_has_crashed_the_database_three_times_is_refused),
+        CHECK_TEST(a_crash_of_another_process_does_not_count_for_a_request),
     };
 
     return CHECK_RUN(tests);

@@ -176,6 +176,42 @@ static void a_release_is_tried_for_minutes_when_its_connection_is_lost(
     assert_in_range(alone, 3600, 3700);
 }
 
+/* Its connection is lost when a release is sent, the control connection with
+ * the notice of a crash, and perhaps its own. */
+static void lose_release(fixture_t *f, bool has_notice)
+{
+    send_release(f);
+    f->bulk.sent_at = f->context.now;
+    f->bulk.crash_reported_at = has_notice ? f->context.now : 0;
+    (agent_release_runs_operation.fail)(&f->release, AGENT_FAILURE_LOST);
+    agent_release_runs_on_connected(&f->release);
+    f->control.crash_reported_at = f->context.now;
+    agent_release_runs_on_connected(&f->release);
+    f->context.now = APR_RING_FIRST(&f->runs.releases.waiting)->retry.retry_at;
+}
+
+static void a_release_that_has_crashed_the_database_three_times_is_given_up(
+    void **state)
+{
+    fixture_t *f = make_lease_fixture(*state);
+    const agent_release_t *release;
+
+    f->context.timing.patience = apr_time_from_sec(300);
+    claim_run(f);
+    claim_run(f);
+    release = APR_RING_FIRST(&f->runs.releases.waiting);
+    for (int i = 0; i < 5; i++) {
+        lose_release(f, true);
+        assert_int_equal(release->retry.failures, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(release->retry.failures, i);
+        assert_null(release->error);
+        lose_release(f, false);
+    }
+    assert_string_equal(release->error, "ReleaseFailedError");
+}
+
 /* Its result would be taken for one about the output of the new lease. */
 static void a_run_that_is_claimed_while_its_output_is_in_flight_is_released(
     void **state)
@@ -228,6 +264,8 @@ int main(void)
         CHECK_TEST(a_release_that_fails_is_repeated_once),
         CHECK_TEST(a_release_that_is_cancelled_is_not_counted),
         CHECK_TEST(a_release_is_tried_for_minutes_when_its_connection_is_lost),
+        CHECK_TEST(
+            a_release_that_has_crashed_the_database_three_times_is_given_up),
         CHECK_TEST(
             a_run_that_is_claimed_while_its_output_is_in_flight_is_released),
     };

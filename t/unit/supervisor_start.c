@@ -4,6 +4,10 @@
 /* Start lines whose statements fail; see supervisor/statement/start.h. */
 #include "supervisor_queue.h"
 
+#include <string.h>
+
+#include <apr_strings.h>
+
 #include "../../mod_agent/db/connection.h"
 #include "../../mod_agent/supervisor/statement/start.h"
 
@@ -44,6 +48,7 @@ static int fail_start(const queue_t *q, agent_start_queue_t *starts,
     int run = 0;
 
     context->now = due > context->now ? due : context->now;
+    q->worker.bulk->sent_at = context->now;
     agent_start_operation.send(starts, &database, &err);
     while (!q->fixture->leases[run]->is_start_sent) {
         run++;
@@ -122,6 +127,92 @@ static void a_run_whose_connection_was_lost_waits_while_others_start(
     assert_int_equal(fail_start(q, starts, AGENT_FAILURE_LOST), 1);
 }
 
+static void keep_report(void *baton, agent_log_level_t level, const char *id,
+                        apr_status_t rv, const char *text)
+{
+    apr_snprintf(baton, 200, "%s %s", id, text);
+}
+
+/* The only run that waits fails, and the database is up again after a crash of
+ * which the control connection got the notice, perhaps the bulk connection too.
+ */
+static void lose_start(queue_t *q, agent_start_queue_t *starts, bool has_notice)
+{
+    apr_time_t *now = &q->fixture->runs->context->now;
+
+    *now = agent_start_operation.due(starts);
+    q->bulk.crash_reported_at = has_notice ? *now : 0;
+    fail_start(q, starts, AGENT_FAILURE_LOST);
+    agent_start_on_connected(starts);
+    report_crash(q);
+    agent_start_on_connected(starts);
+    agent_start_on_connected(starts);
+}
+
+static void a_run_ends_when_its_line_alone_has_crashed_the_database_three_times(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_start_queue_t *starts = make_starts(q, 1);
+
+    q->fixture->runs->context->now = NOW + 1;
+    starts->retry_at = NOW + 1;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(q->fixture->leases[0]->start_retry.failures, i);
+        assert_int_equal(q->fixture->runs->leases.waiting, 1);
+        lose_start(q, starts, false);
+    }
+    assert_int_equal(q->fixture->runs->leases.waiting, 0);
+    assert_int_equal(q->fixture->leases[0]->state, AGENT_LEASE_ENDED);
+}
+
+static void a_crash_of_another_process_does_not_count_for_a_start(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_start_queue_t *starts = make_starts(q, 1);
+
+    starts->retry_at = NOW;
+    for (int i = 0; i < 9; i++) {
+        lose_start(q, starts, true);
+    }
+    assert_int_equal(q->fixture->leases[0]->start_retry.failures, 0);
+    assert_int_equal(q->fixture->runs->leases.waiting, 1);
+}
+
+/* The loss was not that crash. */
+static void a_crash_after_an_answer_does_not_count_for_a_start(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_start_queue_t *starts = make_starts(q, 1);
+
+    fail_start(q, starts, AGENT_FAILURE_LOST);
+    q->bulk.answered_at = ++q->fixture->runs->context->now;
+    report_crash(q);
+    agent_start_on_connected(starts);
+    assert_int_equal(q->fixture->leases[0]->start_retry.failures, 0);
+}
+
+/* From a pause of a second on. */
+static void the_log_names_a_run_whose_start_is_repeated_for_long(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_start_queue_t *starts = make_starts(q, 1);
+    const agent_lease_t *lease = q->fixture->leases[0];
+    agent_supervisor_config_t config = *q->worker.context->config;
+    char text[200] = "";
+
+    config.log = (agent_log_t){keep_report, text};
+    q->worker.context->config = &config;
+    for (int i = 0; i < 5; i++) {
+        fail_start(q, starts, AGENT_FAILURE_LOST);
+        assert_string_equal(text, "");
+    }
+    fail_start(q, starts, AGENT_FAILURE_LOST);
+    assert_non_null(strstr(text, "AGT0380 the start of run "));
+    assert_memory_equal(text + strlen("AGT0380 the start of run "),
+                        lease->key.run_id, 36);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +221,11 @@ int main(void)
             a_run_ends_after_an_hour_when_its_connection_is_lost_each_time),
         CHECK_TEST(a_run_ends_after_minutes_in_which_longer_lines_are_composed),
         CHECK_TEST(a_run_whose_connection_was_lost_waits_while_others_start),
+        CHECK_TEST(
+            a_run_ends_when_its_line_alone_has_crashed_the_database_three_times),
+        CHECK_TEST(a_crash_of_another_process_does_not_count_for_a_start),
+        CHECK_TEST(a_crash_after_an_answer_does_not_count_for_a_start),
+        CHECK_TEST(the_log_names_a_run_whose_start_is_repeated_for_long),
     };
 
     return CHECK_RUN(tests);

@@ -17,7 +17,9 @@ typedef struct fixture_t {
     agent_context_t context;
     agent_supervisor_config_t config;
     agent_worker_t worker;
+    agent_database_t control;
     agent_database_t bulk;
+    agent_database_t output;
     int reports;
 } fixture_t;
 
@@ -36,7 +38,9 @@ static fixture_t *make_fixture(apr_pool_t *pool)
     f->context.config = &f->config;
     f->context.now = apr_time_from_sec(1000);
     f->worker.context = &f->context;
+    f->worker.control = &f->control;
     f->worker.bulk = &f->bulk;
+    f->worker.output = &f->output;
     f->worker.state = AGENT_WORKER_LIVE;
     apr_cpystrn(f->worker.id, OWN_ID, sizeof(f->worker.id));
     agent_worker_init(&f->worker);
@@ -136,11 +140,35 @@ static void a_release_is_tried_for_minutes_when_connections_are_lost(
     assert_int_equal(f->worker.dead_limit.current, 1);
 }
 
+static void a_release_that_has_crashed_the_database_three_times_is_given_up(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    f->context.timing.patience = apr_time_from_sec(300);
+    agent_worker_add_dead(&f->worker, "8", true);
+    f->worker.dead_limit.current = 1;
+    for (int i = 0; i < 8; i++) {
+        assert_null(f->worker.run_error);
+        f->bulk.sent_at = ++f->context.now;
+        /* At first another process crashes. */
+        f->bulk.crash_reported_at = i < 5 ? f->context.now : 0;
+        fail_once(f, AGENT_FAILURE_LOST);
+        agent_worker_count_crash(&f->worker);
+        assert_null(f->worker.run_error);
+        f->control.crash_reported_at = f->context.now;
+        agent_worker_count_crash(&f->worker);
+    }
+    assert_non_null(f->worker.run_error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_release_of_a_run_that_is_cancelled_is_tried_again),
         CHECK_TEST(a_release_is_tried_for_minutes_when_connections_are_lost),
+        CHECK_TEST(
+            a_release_that_has_crashed_the_database_three_times_is_given_up),
         CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
         CHECK_TEST(a_worker_registers_again_before_its_runs_are_released),
         CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),

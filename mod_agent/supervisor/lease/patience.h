@@ -35,6 +35,9 @@ typedef struct agent_retry_t {
     /* Failures that count by their number, and lost connections. */
     int failures;
     agent_patience_t losses;
+    /* When the last attempt was sent, if it may have crashed the database and
+     * is not counted for that; else 0. */
+    apr_time_t crash_since;
     /* Not sent again before (core/clock.h). */
     apr_time_t retry_at;
 } agent_retry_t;

@@ -278,26 +278,9 @@ static void receive_part(void *part, const agent_db_result_t *result)
     apr_pool_destroy(pool);
 }
 
-static void fail_part(void *part, agent_failure_t failure)
+static void give_up(const agent_read_parts_t *parts, agent_lease_t *lease,
+                    agent_failure_t failure)
 {
-    agent_read_parts_t *parts = part;
-    agent_lease_t *lease = find_sent(parts);
-
-    /* The fault of one run, which delays no other. */
-    if (failure == AGENT_FAILURE_DATA && lease != NULL
-        && lease->request.op != AGENT_RUNNER_REQUEST_STATE) {
-        refuse(parts->runs, lease, "invalid_args");
-        return;
-    }
-    parts->retry_at = agent_database_retry_at(parts->runs->context, failure);
-    if (lease == NULL) {
-        return;
-    }
-    if (!agent_retry_fail(&lease->request.retry, parts->runs->context, failure,
-                          &parts->answered, 1)) {
-        agent_runner_request_postpone(&parts->runs->requests, lease);
-        return;
-    }
     agent_report_write(parts->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
                        "a request of run %.36s could not be answered: %s; it "
                        "is refused",
@@ -312,6 +295,55 @@ static void fail_part(void *part, agent_failure_t failure)
             &parts->runs->requests, lease, "state_failed",
             "The database could not read the result; the server's error log "
             "says why (AGT0313).");
+    }
+}
+
+static void count_failure(const agent_read_parts_t *parts, agent_lease_t *lease,
+                          agent_failure_t failure)
+{
+    const agent_retry_statement_t statement = {.worker = parts->worker,
+                                               .subject = "a request of run",
+                                               .id = lease->key.run_id,
+                                               .others = &parts->answered,
+                                               .cost = 1};
+
+    if (agent_retry_fail(&lease->request.retry, &statement, failure)) {
+        give_up(parts, lease, failure);
+    }
+    else {
+        agent_runner_request_postpone(&parts->runs->requests, lease);
+    }
+}
+
+static void fail_part(void *part, agent_failure_t failure)
+{
+    agent_read_parts_t *parts = part;
+    agent_lease_t *lease = find_sent(parts);
+
+    /* The fault of one run, which delays no other. */
+    if (failure == AGENT_FAILURE_DATA && lease != NULL
+        && lease->request.op != AGENT_RUNNER_REQUEST_STATE) {
+        refuse(parts->runs, lease, "invalid_args");
+        return;
+    }
+    parts->retry_at = agent_database_retry_at(parts->runs->context, failure);
+    if (lease != NULL) {
+        count_failure(parts, lease, failure);
+    }
+}
+
+void agent_read_parts_on_connected(agent_read_parts_t *parts)
+{
+    apr_hash_index_t *i;
+
+    for (i = apr_hash_first(NULL, parts->runs->leases.by_key); i != NULL;
+         i = apr_hash_next(i)) {
+        agent_lease_t *lease = apr_hash_this_val(i);
+
+        if (lease->request.is_waiting && !lease->request.is_sent
+            && agent_retry_count_crash(&lease->request.retry, parts->worker)) {
+            give_up(parts, lease, AGENT_FAILURE_LOST);
+        }
     }
 }
 

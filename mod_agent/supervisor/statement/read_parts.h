@@ -30,4 +30,8 @@ typedef struct agent_read_parts_t {
 
 extern const agent_operation_t agent_read_parts_operation;
 
+/* Called when a connection is up again: refuses a request that crashed the
+ * database each time (retry.h). */
+void agent_read_parts_on_connected(agent_read_parts_t *parts);
+
 #endif

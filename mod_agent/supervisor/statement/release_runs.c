@@ -204,26 +204,34 @@ static void pause_end(agent_runs_t *runs, agent_release_t *release)
     release->retry.retry_at = runs->context->now + AGENT_MIN(pause, MAX_PAUSE);
 }
 
+static void give_up(const agent_runs_t *runs, agent_release_t *release,
+                    agent_failure_t failure)
+{
+    const agent_fail_run_error_t *error = agent_fail_run_error(failure);
+
+    agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
+                       "run %.36s could not be released: %s; it ends in error",
+                       release->key.run_id, agent_failure_cause(failure));
+    release->error = error->name;
+    release->reason = error->message;
+    release->retry = (agent_retry_t){0};
+}
+
 static void count_failure(agent_release_runs_t *statement,
                           agent_release_t *release, agent_failure_t failure)
 {
-    agent_runs_t *runs = statement->runs;
-    bool is_over = agent_retry_fail(&release->retry, runs->context, failure,
-                                    &statement->released, 1);
+    const agent_retry_statement_t failed = {.worker = statement->worker,
+                                            .subject = "the release of run",
+                                            .id = release->key.run_id,
+                                            .others = &statement->released,
+                                            .cost = 1};
+    bool is_over = agent_retry_fail(&release->retry, &failed, failure);
 
     if (release->error == NULL && is_over) {
-        const agent_fail_run_error_t *error = agent_fail_run_error(failure);
-
-        agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0372", 0,
-                           "run %.36s could not be released: %s; it ends in "
-                           "error",
-                           release->key.run_id, agent_failure_cause(failure));
-        release->error = error->name;
-        release->reason = error->message;
-        release->retry = (agent_retry_t){0};
+        give_up(statement->runs, release, failure);
     }
     else if (release->error != NULL && agent_failure_counts(failure)) {
-        pause_end(runs, release);
+        pause_end(statement->runs, release);
     }
 }
 
@@ -254,6 +262,20 @@ static void fail_release(void *part, agent_failure_t failure)
                                      link);
                 return;
             }
+        }
+    }
+}
+
+void agent_release_runs_on_connected(agent_release_runs_t *statement)
+{
+    agent_release_t *release;
+
+    AGENT_RING_EACH(release, &statement->runs->releases.waiting,
+                    agent_release_t, link)
+    {
+        if (release->error == NULL && !release->is_sent
+            && agent_retry_count_crash(&release->retry, statement->worker)) {
+            give_up(statement->runs, release, AGENT_FAILURE_LOST);
         }
     }
 }

@@ -19,6 +19,10 @@ typedef struct agent_release_runs_t {
 
 extern const agent_operation_t agent_release_runs_operation;
 
+/* Called when a connection is up again: a run whose release crashed the
+ * database each time is to end in error (retry.h). */
+void agent_release_runs_on_connected(agent_release_runs_t *statement);
+
 /* Notifies of the runs that ended instead of being requeued. released: the
  * result of release_runs, mark_worker_dead or fail_run. */
 void agent_release_runs_notify(agent_notify_t *notify,

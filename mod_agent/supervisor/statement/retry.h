@@ -4,21 +4,41 @@
 #ifndef AGENT_SUPERVISOR_RETRY_H
 #define AGENT_SUPERVISOR_RETRY_H
 
-#include "../base/context.h"
-#include "../lease/patience.h"
-#include "failure.h"
+#include "worker.h"
+
+/* A statement of the bulk connection that failed. */
+typedef struct agent_retry_statement_t {
+    const agent_worker_t *worker;
+    /* For the log: of which run or worker, and its id. */
+    const char *subject;
+    const char *id;
+    /* The same statements about other runs that succeeded, and what this one
+     * needs, in the measure of these. */
+    const agent_patience_saved_t *others;
+    apr_size_t cost;
+} agent_retry_statement_t;
 
 /*
  * Takes a failure, and sets when the statement is sent again. Returns whether
  * it is given up: after the third failure that counts, or when its connection
  * was lost for as long as the one of a line of output alone may be
  * (lease/patience.h). A cancel and transient failures never give it up.
- * others: the same statements about other runs that succeeded; cost: what this
- * one needs, in the measure of these.
  */
-bool agent_retry_fail(agent_retry_t *retry, const agent_context_t *context,
-                      agent_failure_t failure,
-                      const agent_patience_saved_t *others, apr_size_t cost);
+bool agent_retry_fail(agent_retry_t *retry,
+                      const agent_retry_statement_t *statement,
+                      agent_failure_t failure);
+
+/* Whether any connection got the notice of a crash of the database since then,
+ * which is not 0. */
+bool agent_retry_has_crashed(const agent_worker_t *worker, apr_time_t since);
+
+/*
+ * Called when a connection is up again, before the statement is sent. If its
+ * last attempt crashed its process of the database, that is counted; returns
+ * whether the statement is given up.
+ */
+bool agent_retry_count_crash(agent_retry_t *retry,
+                             const agent_worker_t *worker);
 
 /* Whether it waits since it failed; *next becomes the time at which it is due
  * again, if that is earlier. */

@@ -14,6 +14,7 @@
 #include "../lease/batch_split.h"
 #include "../runner/run/run_end.h"
 #include "refusal.h"
+#include "retry.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
@@ -269,19 +270,11 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 
 /* ---- crashes of the database ---- */
 
-/*
- * Whether the process of the database crashed in the attempt: any connection
- * got the notice since. Not all get it: one that was sending is reset, and the
- * notice is lost. After a restart, or when the network or the whole host
- * failed, none gets it. The connection of the attempt may be made again, and be
- * lost once more, before the server has noticed the crash.
- */
+/* Whether the process of the database crashed in the attempt. */
 static bool has_crashed(const agent_save_t *save, const agent_save_loss_t *loss)
 {
     return loss->sent_at > 0
-        && (save->control->crash_reported_at >= loss->sent_at
-            || save->bulk->crash_reported_at >= loss->sent_at
-            || save->output->crash_reported_at >= loss->sent_at);
+        && agent_retry_has_crashed(save->worker, loss->sent_at);
 }
 
 static void count_shared_crash(agent_save_t *save)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compose_starts, and handing start lines to runners; see start.h. */
+/* compose_starts; see start.h. */
 #include "start.h"
 
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "../../core/raw.h"
-#include "../runner/protocol/protocol.h"
 #include "../runner/run/run_end.h"
 #include "retry.h"
-#include "start_check.h"
 
 #define MAX_STARTS 50
 
@@ -300,54 +297,6 @@ static apr_status_t send_start(void *part, agent_database_t *database,
                          database->scratch);
 }
 
-/* ---- handing over ---- */
-
-static void announce(agent_runs_t *runs, agent_lease_t *lease)
-{
-    apr_pool_t *pool;
-    const char *line;
-
-    if (lease->is_call) {
-        return;
-    }
-    apr_pool_create(&pool, runs->context->pool);
-    line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
-    agent_batch_add(&runs->batches, lease, AGENT_ITEM_METADATA, line,
-                    strlen(line), -1);
-    apr_pool_destroy(pool);
-}
-
-/* Keeps the checkpoint of the line: a runner can request no other. */
-static void begin_requests(agent_lease_t *lease, const char *start)
-{
-    agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
-    agent_raw_t id = agent_raw_get(checkpoint, "checkpoint_id");
-
-    agent_runner_request_begin(lease,
-                               agent_raw_kind(id) == AGENT_RAW_STRING
-                                       && id.length == AGENT_UUID_SIZE + 1
-                                   ? id.text + 1
-                                   : NULL);
-}
-
-void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
-                           const char *start)
-{
-    agent_buffer_t *input = agent_runner_input(lease->group->runner);
-    apr_size_t length = strlen(start);
-
-    announce(runs, lease);
-    if (!agent_start_check_line(runs, lease, start, length)) {
-        agent_run_end_detach(runs, lease);
-        return;
-    }
-    lease->start_bytes = length;
-    begin_requests(lease, start);
-    agent_lease_start(&runs->leases, lease);
-    agent_buffer_append(input, start, length);
-    agent_buffer_append(input, "\n", 1);
-}
-
 /* ---- results ---- */
 
 /* Why a line was not composed: the error in which its run ends. */
@@ -424,16 +373,11 @@ static void postpone(const agent_start_queue_t *queue, agent_lease_t *lease,
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
 }
 
-static void count_failure(const agent_start_queue_t *queue,
-                          agent_lease_t *lease, const obstacle_t *obstacle)
+static void give_up(const agent_start_queue_t *queue, agent_lease_t *lease,
+                    const obstacle_t *obstacle)
 {
     agent_runs_t *runs = queue->runs;
 
-    if (!agent_retry_fail(&lease->start_retry, runs->context, obstacle->failure,
-                          &queue->composed, lease->start_bytes)) {
-        postpone(queue, lease, obstacle);
-        return;
-    }
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
                        "the start of run %.36s could not be composed: %s",
                        lease->key.run_id,
@@ -441,6 +385,23 @@ static void count_failure(const agent_start_queue_t *queue,
     agent_run_end_fail(runs, lease, "error", obstacle->error,
                        obstacle->message);
     agent_run_end_detach(runs, lease);
+}
+
+static void count_failure(const agent_start_queue_t *queue,
+                          agent_lease_t *lease, const obstacle_t *obstacle)
+{
+    const agent_retry_statement_t statement = {.worker = queue->worker,
+                                               .subject = "the start of run",
+                                               .id = lease->key.run_id,
+                                               .others = &queue->composed,
+                                               .cost = lease->start_bytes};
+
+    if (agent_retry_fail(&lease->start_retry, &statement, obstacle->failure)) {
+        give_up(queue, lease, obstacle);
+    }
+    else {
+        postpone(queue, lease, obstacle);
+    }
 }
 
 /* The next statement composes its line again. */
@@ -488,6 +449,26 @@ static void fail_start(void *part, agent_failure_t failure)
                   find_obstacle(failure));
     if (!agent_failure_is_transient(failure)) {
         agent_adaptive_limit_lower(&queue->limit, queue->in_flight);
+    }
+}
+
+void agent_start_on_connected(agent_start_queue_t *queue)
+{
+    agent_runner_t *runner;
+    agent_lease_t *lease;
+    agent_lease_t *next;
+
+    AGENT_RING_EACH(runner, &queue->runners->all, agent_runner_t, link)
+    {
+        AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
+                             link)
+        {
+            if (agent_lease_waits(lease) && !lease->is_start_sent
+                && agent_retry_count_crash(&lease->start_retry,
+                                           queue->worker)) {
+                give_up(queue, lease, find_obstacle(AGENT_FAILURE_LOST));
+            }
+        }
     }
 }
 

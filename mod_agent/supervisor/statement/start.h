@@ -58,6 +58,10 @@ extern const agent_operation_t agent_start_operation;
 /* The pointers must be set. */
 void agent_start_init(agent_start_queue_t *queue);
 
+/* Called when a connection is up again: ends a run whose line crashed the
+ * database each time when it was composed (retry.h). */
+void agent_start_on_connected(agent_start_queue_t *queue);
+
 /* How many bytes of start lines a claim may compose now. */
 apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table);
 

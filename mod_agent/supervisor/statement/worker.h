@@ -71,8 +71,7 @@ typedef struct agent_worker_t {
     apr_array_header_t *dead;
     /* Runs that one mark_worker_dead releases. */
     agent_adaptive_limit_t dead_limit;
-    /* When the next statement about a dead worker is due; its failures with one
-     * run. */
+    /* When the next statement about a dead one is due; its failures. */
     apr_time_t dead_at;
     agent_retry_t dead_retry;
     /* Not NULL: that statement is fail_run, for a run that cannot be released,
@@ -119,6 +118,9 @@ static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
 {
     return agent_worker_is_live(worker) ? at : AGENT_CLOCK_NEVER;
 }
+
+/* Called when any connection is up again (retry.h). */
+void agent_worker_count_crash(agent_worker_t *worker);
 
 /* Called when the control connection, or the bulk connection, is up. On the
  * control connection a renewal, a check and a claim are due at once. After a

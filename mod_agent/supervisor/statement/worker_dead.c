@@ -171,11 +171,33 @@ static void postpone_dead(agent_worker_t *worker)
 static bool is_given_up(agent_worker_t *worker, agent_failure_t failure)
 {
     const agent_patience_saved_t others = {{worker->bulk->answered_at}};
-    bool is_over = agent_retry_fail(&worker->dead_retry, worker->context,
-                                    failure, &others, 1);
+    const agent_retry_statement_t statement = {
+        .worker = worker,
+        .subject = "the release of a run of worker",
+        .id = get_dead(worker, 0)->id,
+        .others = &others,
+        .cost = 1};
+    bool is_over = agent_retry_fail(&worker->dead_retry, &statement, failure);
 
     worker->dead_at = worker->dead_retry.retry_at;
     return is_over || agent_failure_counts(failure);
+}
+
+static void give_up(agent_worker_t *worker, agent_failure_t failure)
+{
+    if (worker->run_error != NULL) {
+        worker->run_error = NULL;
+        postpone_dead(worker);
+    }
+    else if (!is_last(worker)) {
+        agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
+                           "a run of worker %s could not be released: %s; it "
+                           "ends in error",
+                           get_dead(worker, 0)->id,
+                           agent_failure_cause(failure));
+        worker->run_error = agent_fail_run_error(failure);
+        worker->dead_retry = (agent_retry_t){0};
+    }
 }
 
 static void fail_dead(void *part, agent_failure_t failure)
@@ -195,21 +217,8 @@ static void fail_dead(void *part, agent_failure_t failure)
                                    worker->dead_limit.current);
         return;
     }
-    if (!is_given_up(worker, failure)) {
-        return;
-    }
-    if (worker->run_error != NULL) {
-        worker->run_error = NULL;
-        postpone_dead(worker);
-    }
-    else if (!is_last(worker)) {
-        agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
-                           "a run of worker %s could not be released: %s; it "
-                           "ends in error",
-                           get_dead(worker, 0)->id,
-                           agent_failure_cause(failure));
-        worker->run_error = agent_fail_run_error(failure);
-        worker->dead_retry = (agent_retry_t){0};
+    if (is_given_up(worker, failure)) {
+        give_up(worker, failure);
     }
 }
 
@@ -220,6 +229,14 @@ static bool is_marking_dead(const agent_worker_t *worker)
 {
     return worker->bulk->state == AGENT_DATABASE_BUSY
         && worker->bulk->operation == &agent_mark_dead_operation;
+}
+
+void agent_worker_count_crash(agent_worker_t *worker)
+{
+    if (worker->dead->nelts > 0 && !is_marking_dead(worker)
+        && agent_retry_count_crash(&worker->dead_retry, worker)) {
+        give_up(worker, AGENT_FAILURE_LOST);
+    }
 }
 
 void agent_worker_deregister(agent_worker_t *worker)
