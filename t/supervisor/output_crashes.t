@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A line whose statement crashes PostgreSQL each time, or has too little memory, and crashes that it did not cause.
+# A line, or a start line, whose statement crashes PostgreSQL each time, or has too little memory, and crashes that it did not cause.
 use strict;
 use warnings;
 use FindBin;
@@ -177,10 +177,14 @@ subtest 'no run ends since another process of the database crashed while its lin
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-# Each crash ends the statement that composes the other one's start line. That is too long for a claim to compose.
+# Start lines that are too long for a claim to compose: while the one table has a row it waits, while there is the other table it crashes.
+sql('create table public.held (one integer); grant select on public.held to public');
+wrap_function('compose_starts', 'while exists (select from public.held) loop perform pg_sleep(0.01); end loop; '
+    . q{if to_regclass('public.crashing') is not null then execute $c$copy (select 1) to program 'kill -KILL $PPID'$c$; end if});
+
+# Each crash ends the statement that composes the other one's start line.
 subtest 'a line that crashes the database ends no run whose start line is composed at each crash' => sub {
-    sql('create table public.held as select 1; grant select on public.held to public');
-    wrap_function('compose_starts', 'while exists (select from public.held) loop perform pg_sleep(0.01); end loop');
+    sql('insert into public.held values (1)');
     my ($run, $other) = create_all([ { do => 'write', lengths => [70_000] } ], [ { do => 'write', lengths => [100] }, pad => 2_000_000 ]);
     execute_at_long_lines("while exists (select from agent.runs where run_id = '$other' and status = 'pending') "
         . q{and not exists (select from pg_stat_activity where query like '%agent.compose_starts(%' and state = 'active') }
@@ -195,6 +199,22 @@ subtest 'a line that crashes the database ends no run whose start line is compos
     wait_for('the start line to be composed', sub { ask_if_up('with gone as (delete from public.held returning 1) select count(*) from gone') });
     wait_status($other, 'success', 180);
     is attempts_of($other), 1, 'the other run ends at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run ends in error when composing its start line has crashed the database three times' => sub {
+    sql('create table public.crashing ()');
+    my $before = recoveries();
+    my $sv = TestSupervisor->start($pg, @runner, lease_sec => 240, timing_ms => patient_timing());
+    my $run = create_run({ do => 'write', lengths => [100] }, pad => 2_000_000);
+    my $crashes;
+    wait_for('the end of the run, or more crashes than it may cause', sub {
+        $crashes = recoveries() - $before;
+        $crashes > 5 || ask_if_up("select count(*) from agent.runs where run_id = '$run' and status <> 'pending'");
+    }, 180);
+    is status_of($run), 'error', 'its status is error';
+    is error_of($run), 'StartFailedError', 'its error is StartFailedError';
+    cmp_ok $crashes, '<=', 5, 'no crash more';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -179,6 +179,21 @@ static void a_crash_of_another_process_does_not_count_for_a_start(void **state)
     assert_int_equal(q->fixture->runs->leases.waiting, 1);
 }
 
+/* It would not get the notice of a crash. */
+static void a_start_whose_connection_was_lost_waits_for_the_control_connection(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_start_queue_t *starts = make_starts(q, 1);
+
+    q->control.lost_at = NOW;
+    assert_true(agent_start_operation.due(starts) <= NOW);
+    fail_start(q, starts, AGENT_FAILURE_LOST);
+    assert_true(agent_start_operation.due(starts) == AGENT_CLOCK_NEVER);
+    q->control.lost_at = 0;
+    assert_true(agent_start_operation.due(starts) < NOW + apr_time_from_sec(1));
+}
+
 /* The loss was not that crash. */
 static void a_crash_after_an_answer_does_not_count_for_a_start(void **state)
 {
@@ -224,6 +239,8 @@ int main(void)
         CHECK_TEST(
             a_run_ends_when_its_line_alone_has_crashed_the_database_three_times),
         CHECK_TEST(a_crash_of_another_process_does_not_count_for_a_start),
+        CHECK_TEST(
+            a_start_whose_connection_was_lost_waits_for_the_control_connection),
         CHECK_TEST(a_crash_after_an_answer_does_not_count_for_a_start),
         CHECK_TEST(the_log_names_a_run_whose_start_is_repeated_for_long),
     };

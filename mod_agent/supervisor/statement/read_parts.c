@@ -38,7 +38,7 @@ static bool may_send(void *baton, const agent_lease_t *lease)
 
     return lease->group->runner->state < AGENT_RUNNER_KILLED
         && (lease->request.long_bytes > 0 || fits(parts, lease))
-        && !agent_retry_waits(&lease->request.retry, parts->runs->context->now,
+        && !agent_retry_waits(&lease->request.retry, parts->worker,
                               &search->next);
 }
 

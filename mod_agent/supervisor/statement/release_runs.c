@@ -18,57 +18,54 @@
 /* Columns of the statements that release runs. */
 enum { COL_RUN, COL_THREAD, COL_OUTCOME };
 
-static bool is_due(const agent_runs_t *runs, const agent_release_t *release)
+/* Whether it can be sent; *next becomes the time at which one that failed is
+ * due again, if that is earlier. A release that waits for a batch becomes due
+ * when that is saved. */
+static bool is_due(const agent_release_runs_t *statement,
+                   const agent_release_t *release, apr_time_t *next)
 {
-    return release->retry.retry_at <= runs->context->now
-        && !agent_batch_has_run(&runs->batches, release->key.run_id);
+    return !agent_retry_waits(&release->retry, statement->worker, next)
+        && !agent_batch_has_run(&statement->runs->batches, release->key.run_id);
 }
 
-static agent_release_t *find_due(const agent_runs_t *runs)
+static agent_release_t *find_due(const agent_release_runs_t *statement,
+                                 apr_time_t *next)
 {
     agent_release_t *release;
 
-    AGENT_RING_EACH(release, &runs->releases.waiting, agent_release_t, link)
+    AGENT_RING_EACH(release, &statement->runs->releases.waiting,
+                    agent_release_t, link)
     {
-        if (is_due(runs, release)) {
+        if (is_due(statement, release, next)) {
             return release;
         }
     }
     return NULL;
 }
 
-/* A release that waits for a batch becomes due when that is saved. */
 static apr_time_t due_release(void *part)
 {
     const agent_release_runs_t *statement = part;
-    const agent_runs_t *runs = statement->runs;
     apr_time_t next = AGENT_CLOCK_NEVER;
-    agent_release_t *release;
 
-    if (!agent_worker_is_live(statement->worker)
-        || agent_release_is_empty(&runs->releases)) {
+    if (!agent_worker_is_live(statement->worker)) {
         return AGENT_CLOCK_NEVER;
     }
-    if (find_due(runs) != NULL) {
-        return runs->context->now;
-    }
-    AGENT_RING_EACH(release, &runs->releases.waiting, agent_release_t, link)
-    {
-        if (release->retry.retry_at > runs->context->now
-            && release->retry.retry_at < next) {
-            next = release->retry.retry_at;
-        }
-    }
-    return next;
+    return find_due(statement, &next) != NULL ? statement->runs->context->now
+                                              : next;
 }
 
 /* Whether a release can be in the same statement as the first one. */
-static bool can_join(const agent_runs_t *runs, const agent_release_t *first,
+static bool can_join(const agent_release_runs_t *statement,
+                     const agent_release_t *first,
                      const agent_release_t *release)
 {
+    apr_time_t next = AGENT_CLOCK_NEVER;
+
     return release->error == NULL && release->is_counted == first->is_counted
         && release->max_shared == first->max_shared
-        && strcmp(release->reason, first->reason) == 0 && is_due(runs, release);
+        && strcmp(release->reason, first->reason) == 0
+        && is_due(statement, release, &next);
 }
 
 static apr_status_t send_fail_run(agent_release_runs_t *statement,
@@ -111,7 +108,7 @@ static apr_status_t send_several(agent_release_runs_t *statement,
     AGENT_RING_EACH(release, &queue->waiting, agent_release_t, link)
     {
         release->is_sent = count < queue->limit.current
-            && can_join(statement->runs, first, release);
+            && can_join(statement, first, release);
         if (release->is_sent) {
             agent_lease_print(&items, &release->key, release->deployment_id);
             count++;
@@ -134,7 +131,8 @@ static apr_status_t send_release(void *part, agent_database_t *database,
                                  agent_error_t **err)
 {
     agent_release_runs_t *statement = part;
-    agent_release_t *first = find_due(statement->runs);
+    apr_time_t next = AGENT_CLOCK_NEVER;
+    agent_release_t *first = find_due(statement, &next);
 
     if (first == NULL) {
         /* due_release() has found one. */

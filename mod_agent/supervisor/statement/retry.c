@@ -86,10 +86,13 @@ bool agent_retry_count_crash(agent_retry_t *retry, const agent_worker_t *worker)
     return ++retry->failures >= MAX_FAILURES;
 }
 
-bool agent_retry_waits(const agent_retry_t *retry, apr_time_t now,
+bool agent_retry_waits(const agent_retry_t *retry, const agent_worker_t *worker,
                        apr_time_t *next)
 {
-    if (retry->retry_at <= now) {
+    if (agent_retry_waits_for_control(retry, worker)) {
+        return true;
+    }
+    if (retry->retry_at <= worker->context->now) {
         return false;
     }
     *next = AGENT_MIN(*next, retry->retry_at);

@@ -40,9 +40,17 @@ bool agent_retry_has_crashed(const agent_worker_t *worker, apr_time_t since);
 bool agent_retry_count_crash(agent_retry_t *retry,
                              const agent_worker_t *worker);
 
+/* Whether its connection was lost and the control connection is not up: that
+ * one would not get the notice of a crash. */
+static inline bool agent_retry_waits_for_control(const agent_retry_t *retry,
+                                                 const agent_worker_t *worker)
+{
+    return retry->losses.failures > 0 && worker->control->lost_at > 0;
+}
+
 /* Whether it waits since it failed; *next becomes the time at which it is due
- * again, if that is earlier. */
-bool agent_retry_waits(const agent_retry_t *retry, apr_time_t now,
+ * again, if that is known and earlier. */
+bool agent_retry_waits(const agent_retry_t *retry, const agent_worker_t *worker,
                        apr_time_t *next);
 
 #endif

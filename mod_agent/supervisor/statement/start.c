@@ -219,7 +219,6 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
 {
     load_t load = {.input = agent_buffer_length(&runner->input),
                    .started = runner->group.started_bytes};
-    apr_time_t now = queue->runs->context->now;
     agent_lease_t *lease;
 
     AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
@@ -228,7 +227,8 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
             return;
         }
         if (agent_lease_waits(lease) && !agent_lease_waits_for_previous(lease)
-            && !agent_retry_waits(&lease->start_retry, now, &portion->next)) {
+            && !agent_retry_waits(&lease->start_retry, queue->worker,
+                                  &portion->next)) {
             take_line(portion, &load, queue->runs, lease);
         }
     }

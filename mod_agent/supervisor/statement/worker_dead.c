@@ -69,7 +69,12 @@ static apr_time_t due_dead(void *part)
 {
     const agent_worker_t *worker = part;
 
-    return worker->dead->nelts > 0 ? worker->dead_at : AGENT_CLOCK_NEVER;
+    if (worker->dead->nelts == 0
+        || (!is_last(worker)
+            && agent_retry_waits_for_control(&worker->dead_retry, worker))) {
+        return AGENT_CLOCK_NEVER;
+    }
+    return worker->dead_at;
 }
 
 /* Without a run, fail_run ends the one that mark_worker_dead would release
