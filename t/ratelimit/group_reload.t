@@ -43,11 +43,11 @@ sub wait_for_end {
 
 # --- The lines of the store ----------------------------------------------------------
 
-# As if the hosts had sent their last heartbeats three hours ago.
+# As if the epoch had begun, and the hosts had sent their last heartbeats, three hours ago.
 my $LONG_AGO = <<'LUA';
 local epoch = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm'))
-epoch.start = epoch.start - 10800000
-redis.call('HSET', KEYS[1], 'm', cmsgpack.pack(epoch))
+epoch.start, epoch.back = epoch.start - 10800000, epoch.back - 10800000
+redis.call('HSET', KEYS[1], 'm', cmsgpack.pack(epoch), 'last', redis.call('HGET', KEYS[1], 'last') - 10800000)
 for i = 0, 1 do
     local member = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm' .. i))
     member[2], member[3] = member[2] - 10800000, member[3] - 10800000
