@@ -30,7 +30,7 @@ function meets(graph, breakpoints, names) {
         : names.some((name) => breakpoints?.includes(name));
 }
 
-// The subgraph of a namespace; undefined if it is not known which one it is.
+// The subgraph of a namespace; undefined for that of the root graph, and if it is not known which one it is.
 function graphAt(root, ns) {
     let graph = root;
     for (const part of ns.split('|')) {
@@ -105,10 +105,7 @@ export class Breakpoints {
 
     // The library reads a checkpoint. Throws GraphInterrupt where a subgraph has stopped after a node.
     async check(tuple, configurable) {
-        if (tuple.ns === '' || configurable[RESUMING] !== true || !this.#graph || !this.#isOpen(tuple)) {
-            return;
-        }
-        const graph = graphAt(this.#graph, tuple.ns);
+        const graph = configurable[RESUMING] === true ? graphAt(this.#graph, tuple.ns) : undefined;
         if (graph && await this.#isAfter(graph, graph.interruptAfter, tuple)) {
             throw new this.#library.GraphInterrupt();
         }

@@ -40,7 +40,7 @@ def meets(graph: Any, breakpoints: Any, names: Iterable[str]) -> bool:
 
 
 def graph_at(graph: Any, ns: str) -> Any:
-    """The subgraph of a namespace; None if it is not known which one it is."""
+    """The subgraph of a namespace; None for that of the root graph, and if it is not known which one it is."""
     for part in ns.split("|"):
         node = graph.nodes.get(part.split(":")[0]) if hasattr(graph, "nodes") else None
         graph = next(iter(getattr(node, "subgraphs", None) or ()), None)
@@ -100,10 +100,9 @@ class Breakpoints:
 
     async def check(self, stored: Stored, configurable: Mapping[str, Any], serde: Any) -> None:
         """The library reads a checkpoint. Raises GraphInterrupt where a subgraph has stopped after a node."""
-        ns = stored.tuple["ns"]
-        if not ns or not configurable.get(RESUMING) or self._graph is None or not self._is_open(stored):
+        if not configurable.get(RESUMING):
             return
-        graph = graph_at(self._graph, ns)
+        graph = graph_at(self._graph, stored.tuple["ns"])
         if await self._is_after(graph, getattr(graph, "interrupt_after_nodes", None), stored, serde):
             from langgraph.errors import GraphInterrupt
 
