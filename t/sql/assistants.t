@@ -163,6 +163,15 @@ subtest 'an assistant can be set to an earlier version' => sub {
     is_deeply [ $code, @{$body}{qw(version name metadata description)} ], [ 'ok', 1, 'one', { a => 1 }, undef ];
     is_deeply record($id), $body;
     is numbers($id), '2 1', 'no version is made or lost';
+    my %first = (name => 'first', description => 'one', context => { c => 1 }, metadata => { m => 1 },
+        config => { tags => ['a'], configurable => { x => 1 } });
+    my $other = create(%first);
+    my $before = record($other);
+    update($other, name => 'second', description => 'two', context => { c => 2 }, metadata => { m => 2 },
+        config => { tags => ['b'], configurable => { x => 2 } });
+    $body = ($play->api('set_assistant_version', $other, 1))[1];
+    is_deeply { map { $_ => $body->{$_} } keys %first }, \%first, 'each member is that of the version';
+    is_deeply { %{ record($other) }, updated_at => undef }, { %{$before}, updated_at => undef }, 'the assistant is what it was';
     is +(update($id))[1]{version}, 3, 'the next update has a new number';
     is record($id)->{name}, 'one', 'an update changes the current version, not the newest one';
     is +($play->api('set_assistant_version', $id, 4))[0], 'version_not_found';

@@ -172,6 +172,12 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     is +($describe->($made, %deep))[1], undef, 'the same request for another version is a call of its own';
     is +($play->api('set_assistant_version', $made, 1))[0], 'ok';
     is_deeply +($describe->($made, %deep))[1], $value, 'the version has its own';
+    my %reported = (%SHOP, schemas => { input_schema => {} }, drawing => { nodes => [ { id => 'a' } ], edges => [] });
+    $session->query("set agent.now = '" . $session->value("select agent.now() + interval '1 second'") . "'");
+    report(\%reported);
+    is_deeply +($describe->($made, %deep))[1], $value, 'an equal report of another runner changes nothing';
+    report({ %reported, drawing => { nodes => [ { id => 'b' } ], edges => [] } });
+    is +($describe->($made, %deep))[1], undef, 'the graph is asked again once a runner has reported another one';
     my $create = sub { return $play->api('create_assistant', $_[0], ['shop'], '{"graph_id":"shop"}') };
     my $again = AgentSQL::uuid();
     $create->($again);
