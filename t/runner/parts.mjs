@@ -282,6 +282,32 @@ async function testRequests() {
     equal([asked.length > 1, Math.max(...asked) <= 4096], [true, true], 'requests: those for histories have room for a long namespace');
 }
 
+// A reply in parts: the newest writes first, the list of the seed and a value of it in two parts each.
+async function testHistory() {
+    const [old, fresh] = [{ n: 'old' }, { n: 'fresh' }];
+    const items = ['a', 'b', 'c'].map((n) => ({ n }));
+    const blob = (digest, value, from, until) => ({ digest, value_type: 'json', text: JSON.stringify(value).slice(from, until) });
+    const replies = {
+        'checkpoint.delta': [
+            { items: { writes: [['t2', 'fresh', '', 0]] }, other: { writes: [] } },
+            { items: { writes: [['t1', 'old', '', 0]], seed: { list: { keep: 0, items: ['a', 'b'] } } }, other: {} },
+            { items: { seed: { list: { keep: 2, items: ['c'] } } }, other: { seed: 'a' } }],
+        'blob.get': [{ blobs: [blob('fresh', fresh), blob('old', old), blob('a', items[0]), blob('b', items[1], 0, 4)] },
+            { blobs: [blob('b', items[1], 4), blob('c', items[2])] }],
+    };
+    const serde = { loadsTyped: async (type, bytes) => JSON.parse(bytes) };
+    const records = new Records({ async request(op, args, cursor) {
+        const part = Number(cursor);
+        return { result: replies[op][part], cursor: part + 1 < replies[op].length ? String(part + 1) : null };
+    } }, serde, { thread_id: 't' }, false, () => {});
+    const found = await records.delta(
+        { configurable: { thread_id: 't', checkpoint_id: '01890000-0000-7000-8000-000000000001' } }, ['items', 'other', 'none']);
+    equal(found.items.writes, [['t1', 'items', old], ['t2', 'items', fresh]], 'history: the writes of a later part precede those of an earlier one');
+    equal(found.items.seed, items, 'history: the list of a seed continues in the next part');
+    equal(found.other, { writes: [], seed: items[0] }, 'history: a seed may come in the last part');
+    equal(found.none, { writes: [] }, 'history: a channel without writes and without a seed');
+}
+
 function testErrors() {
     const { message } = describeError(new Error('x'.repeat(2001)));
     equal([message.length, message.slice(-2)], [2000, 'x…'], 'errors: a message that is cut ends in …');
@@ -299,4 +325,5 @@ testStream();
 testRecent();
 await testResults();
 await testRequests();
+await testHistory();
 console.log(`1..${count}`);

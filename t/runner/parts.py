@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import cache, checkpoints, errors, graphs, held, log, messages, output, recent  # noqa: E402
+from python import blobs, cache, checkpoints, errors, graphs, held, log, messages, output, recent, records, repeat  # noqa: E402
 from python.wire import POLL_SECONDS, Turns  # noqa: E402
 
 count = 0
@@ -258,6 +258,39 @@ def test_turns():
     turns.close()
 
 
+def blob(digest, value, start=0, end=None):
+    return {"digest": digest, "value_type": "json", "text": json.dumps(value)[start:end]}
+
+
+async def test_history():
+    """A reply in parts: the newest writes first, the list of the seed and a value of it in two parts each."""
+    old, fresh, items = {"n": "old"}, {"n": "fresh"}, [{"n": name} for name in "abc"]
+    replies = {
+        "checkpoint.delta": [
+            {"items": {"writes": [["t2", "fresh", "", 0]]}, "other": {"writes": []}},
+            {"items": {"writes": [["t1", "old", "", 0]], "seed": {"list": {"keep": 0, "items": ["a", "b"]}}}, "other": {}},
+            {"items": {"seed": {"list": {"keep": 2, "items": ["c"]}}}, "other": {"seed": "a"}}],
+        "blob.get": [{"blobs": [blob("fresh", fresh), blob("old", old), blob("a", items[0]), blob("b", items[1], 0, 4)]},
+                     {"blobs": [blob("b", items[1], 4), blob("c", items[2])]}]}
+
+    class Replies:
+        async def request(self, name, _, cursor=None):
+            part = int(cursor or 0)
+            return replies[name][part], str(part + 1) if part + 1 < len(replies[name]) else None
+
+    class Serde:
+        def loads_typed(self, value):
+            return json.loads(value[1])
+
+    found = await records.Records(Replies(), blobs.Blobs(Replies(), 1, cache.Cache()), None, False, repeat.Repeat("r", False)).delta(
+        "", "01890000-0000-7000-8000-000000000001", ["items", "other", "none"], Serde())
+    equal(found["items"]["writes"], [("t1", "items", old), ("t2", "items", fresh)],
+          "history: the writes of a later part precede those of an earlier one")
+    equal(found["items"]["seed"], items, "history: the list of a seed continues in the next part")
+    equal(found["other"], {"writes": [], "seed": items[0]}, "history: a seed may come in the last part")
+    equal(found["none"], {"writes": []}, "history: a channel without writes and without a seed")
+
+
 def test_errors():
     found = errors.describe_error(ValueError("x" * 2001))["message"]
     equal((len(found), found[-2:]), (2000, "x…"), "errors: a message that is cut ends in …")
@@ -274,6 +307,7 @@ test_messages()
 test_ends_of_messages()
 test_graphs()
 asyncio.run(test_output())
+asyncio.run(test_history())
 test_checkpoints()
 test_recent()
 print(f"1..{count}")
