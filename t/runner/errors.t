@@ -40,6 +40,7 @@ my @cases = (
     [ 'a subgraph in a node whose name a line cannot have', 'x', 'quoted', 'NotRenderedError', qr/a "/ ],
     [ 'an event of a subgraph in such a node', 'x', 'unsaved', 'NotRenderedError', qr/\Aa name of more than 4096 bytes, or with characters that are not admitted: .*a /,
         stream_modes => ['updates'], stream_subgraphs => \1 ],
+    [ 'the error of a drain that the server has not asked for', 'drained', undef, 'GraphDrained', qr/\Aby itself\z/ ],
     [ 'a graph that was not reported', 'x', 'none', 'GraphNotFound', qr/\Athe application has no graph none\z/ ],
     [ 'a graph that was reported with an error', 'x', 'broken', undef, qr/./ ],
 );
