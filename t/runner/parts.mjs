@@ -6,6 +6,7 @@ import { keepCached, takeCached } from '../../mod_agent/runners/node/cache.mjs';
 import { Checkpoints } from '../../mod_agent/runners/node/checkpoints.mjs';
 import { describeError } from '../../mod_agent/runners/node/errors.mjs';
 import { Held } from '../../mod_agent/runners/node/held.mjs';
+import { Job } from '../../mod_agent/runners/node/job.mjs';
 import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
@@ -308,6 +309,27 @@ async function testHistory() {
     equal(found.none, { writes: [] }, 'history: a channel without writes and without a seed');
 }
 
+function configurable(given, context) {
+    const job = new Job({ run_id: 'r', epoch: 1, thread_id: 't', graph_id: 'g', assistant_id: 'a', config: { configurable: given }, context },
+        undefined, {}, {});
+    return job.configurable();
+}
+
+function testConfig() {
+    const ids = { run_id: 'r', thread_id: 't', graph_id: 'g', assistant_id: 'a' };
+    const others = Object.fromEntries([...Object.keys(ids), 'checkpoint_ns', 'checkpoint_id', 'checkpoint_map'].map((name) => [name, 'other']));
+    equal(configurable(others), ids, 'config: neither a client nor a context names another run, thread or checkpoint');
+    equal(configurable({}, others), ids, 'config: a context of the same names changes nothing');
+    equal(configurable({ __y: 1 }, { __x: 1 }), ids, 'config: names of the library are the library\'s');
+    equal(configurable({ langgraph_auth_permissions: ['s'] }, { langgraph_auth_user_id: 'c', x: 1 }),
+        { ...ids, x: 1, langgraph_auth_permissions: ['s'] }, 'config: the server names the user, no context does');
+    equal(['', 'u'].map((name) => configurable({ user_id: name }).user_id), [undefined, 'u'], 'config: no user is no member');
+    equal(configurable({ x: 'own' }, { x: 'context', y: 1 }), { ...ids, x: 'own', y: 1 }, 'config: its members precede those of the context');
+    const contextOf = (count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, i]));
+    equal([256, 257].map((count) => Object.keys(configurable({}, contextOf(count))).length), [260, 4],
+        'config: a context of 257 members is not copied');
+}
+
 function testErrors() {
     const { message } = describeError(new Error('x'.repeat(2001)));
     equal([message.length, message.slice(-2)], [2000, 'x…'], 'errors: a message that is cut ends in …');
@@ -315,6 +337,7 @@ function testErrors() {
 }
 
 testErrors();
+testConfig();
 testCache();
 testHeld();
 await testMessages();

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import blobs, cache, checkpoints, errors, graphs, held, log, messages, output, recent, records, repeat  # noqa: E402
+from python import blobs, cache, checkpoints, errors, graphs, held, job, log, messages, output, recent, records, repeat  # noqa: E402
 from python.wire import POLL_SECONDS, Turns  # noqa: E402
 
 count = 0
@@ -291,6 +291,26 @@ async def test_history():
     equal(found["none"], {"writes": []}, "history: a channel without writes and without a seed")
 
 
+def configurable(context=None, **given):
+    message = {"run_id": "r", "epoch": 1, "thread_id": "t", "graph_id": "g", "assistant_id": "a", "config": {"configurable": given},
+               "context": context}
+    return job.Job(message, None, 1, cache.Cache()).config()["configurable"]
+
+
+def test_config():
+    ids = {"run_id": "r", "thread_id": "t", "graph_id": "g", "assistant_id": "a", "checkpoint_ns": ""}
+    others = {name: "other" for name in [*ids, "checkpoint_id", "checkpoint_map"]}
+    equal(configurable(**others), ids, "config: neither a client nor a context names another run, thread or checkpoint")
+    equal(configurable(context=others), ids, "config: a context of the same names changes nothing")
+    equal(configurable({"__x": 1}, __y=1), ids, "config: names of the library are the library's")
+    equal(configurable({"langgraph_auth_user_id": "c", "x": 1}, langgraph_auth_permissions=["s"]),
+          ids | {"x": 1, "langgraph_auth_permissions": ["s"]}, "config: the server names the user, no context does")
+    equal([configurable(user_id=name).get("user_id") for name in ("", "u")], [None, "u"], "config: no user is no member")
+    equal(configurable({"x": "context", "y": 1}, x="own"), ids | {"x": "own", "y": 1}, "config: its members precede those of the context")
+    equal([len(configurable({f"n{i}": i for i in range(count)})) for count in (256, 257)], [261, 5],
+          "config: a context of 257 members is not copied")
+
+
 def test_errors():
     found = errors.describe_error(ValueError("x" * 2001))["message"]
     equal((len(found), found[-2:]), (2000, "x…"), "errors: a message that is cut ends in …")
@@ -309,5 +329,6 @@ test_graphs()
 asyncio.run(test_output())
 asyncio.run(test_history())
 test_checkpoints()
+test_config()
 test_recent()
 print(f"1..{count}")
