@@ -10,7 +10,7 @@ import { Job } from '../../mod_agent/runners/node/job.mjs';
 import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
-import { Records } from '../../mod_agent/runners/node/records.mjs';
+import { nextVersion, Records } from '../../mod_agent/runners/node/records.mjs';
 import { Stream } from '../../mod_agent/runners/node/stream.mjs';
 
 const MIB = 1024 * 1024;
@@ -330,6 +330,16 @@ function testConfig() {
         'config: a context of 257 members is not copied');
 }
 
+function testVersions() {
+    const number = (version) => version.slice(0, 32);
+    const found = Array.from({ length: 20 }, () => nextVersion(9));
+    const after = nextVersion(found[0]);
+    equal([number(nextVersion()), ...new Set(found.map(number)), number(after)], [1, 10, 11].map((one) => String(one).padStart(32, '0')),
+        'versions: each is one more');
+    equal([new Set(found).size, [after, ...found].sort().at(-1) === after], [20, true],
+        'versions: those of two branches differ, a later one is greater');
+}
+
 function testErrors() {
     const { message } = describeError(new Error('x'.repeat(2001)));
     equal([message.length, message.slice(-2)], [2000, 'x…'], 'errors: a message that is cut ends in …');
@@ -338,6 +348,7 @@ function testErrors() {
 
 testErrors();
 testConfig();
+testVersions();
 testCache();
 testHeld();
 await testMessages();

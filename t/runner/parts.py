@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import blobs, cache, checkpoints, errors, graphs, held, job, log, messages, output, recent, records, repeat  # noqa: E402
+from python import blobs, cache, checkpoints, errors, graphs, held, job, log, messages, output, recent, records, repeat, saver  # noqa: E402
 from python.wire import POLL_SECONDS, Turns  # noqa: E402
 
 count = 0
@@ -311,6 +311,13 @@ def test_config():
           "config: a context of 257 members is not copied")
 
 
+def test_versions():
+    first, found = saver.Saver.get_next_version(None, None), {saver.Saver.get_next_version(None, 9) for _ in range(20)}
+    after = saver.Saver.get_next_version(None, max(found))
+    equal([first[:34], {one[:34] for one in found}, after[:34]], [f"{1:032}.0", {f"{10:032}.0"}, f"{11:032}.0"], "versions: each is one more")
+    equal([len(found), sorted([after, *found])[-1] == after], [20, True], "versions: those of two branches differ, a later one is greater")
+
+
 def test_errors():
     found = errors.describe_error(ValueError("x" * 2001))["message"]
     equal((len(found), found[-2:]), (2000, "x…"), "errors: a message that is cut ends in …")
@@ -330,5 +337,6 @@ asyncio.run(test_output())
 asyncio.run(test_history())
 test_checkpoints()
 test_config()
+test_versions()
 test_recent()
 print(f"1..{count}")
