@@ -154,6 +154,51 @@ static void a_refused_report_changes_nothing(void **state)
     assert_int_equal(agent_buffer_length(&table->graphs[0].report), 0);
 }
 
+/* Its import has ended two runners. */
+static agent_reported_graph_t *fail_graph(const agent_graph_table_t *table,
+                                          int i)
+{
+    assert_false(
+        agent_graphs_blame(table, &table->graphs[i], false, "crashed"));
+    assert_true(agent_graphs_blame(table, &table->graphs[i], true, "crashed"));
+    return &table->graphs[i];
+}
+
+static void a_graph_has_failed_until_a_runner_has_imported_it(void **state)
+{
+    const agent_graph_table_t *table = make_two(*state);
+    const agent_reported_graph_t *graph = fail_graph(table, 0);
+    const bool *early;
+    const bool *retrying;
+
+    assert_non_null(early = agent_graphs_copy_failed(table, *state));
+    assert_true(early[0] && !early[1]);
+    agent_graphs_retry(table);
+    assert_null(retrying = agent_graphs_copy_failed(table, *state));
+    assert_false(agent_graphs_have_recovered(table, early));
+
+    agent_graphs_clear(table, retrying);
+    assert_null(graph->failure);
+    assert_false(graph->is_quarantined || graph->is_retried);
+    assert_true(agent_graphs_have_recovered(table, early));
+    assert_false(agent_graphs_have_recovered(table, retrying));
+}
+
+/* The runner was started before another one, which imports the graph again. */
+static void a_runner_without_a_graph_says_nothing_about_it(void **state)
+{
+    const agent_graph_table_t *table = make_two(*state);
+    agent_reported_graph_t *graph = fail_graph(table, 0);
+    const bool *early = agent_graphs_copy_failed(table, *state);
+
+    agent_graphs_retry(table);
+    agent_graphs_clear(table, early);
+    assert_true(graph->is_retried && graph->is_quarantined);
+    assert_false(agent_graphs_have_recovered(table, early));
+    /* The other one ends: it was warned, and the graph has failed again. */
+    assert_true(agent_graphs_blame(table, graph, true, "crashed"));
+}
+
 static void members_of_a_report_may_be_null_or_unknown(void **state)
 {
     agent_graph_table_t *table = make_two(*state);
@@ -206,6 +251,8 @@ int main(void)
         CHECK_TEST(a_graph_is_found_by_its_name),
         CHECK_TEST(an_equal_report_is_not_kept_again),
         CHECK_TEST(a_refused_report_changes_nothing),
+        CHECK_TEST(a_graph_has_failed_until_a_runner_has_imported_it),
+        CHECK_TEST(a_runner_without_a_graph_says_nothing_about_it),
         CHECK_TEST(members_of_a_report_may_be_null_or_unknown),
         CHECK_TEST(a_description_has_at_most_4_kib),
         CHECK_TEST(a_report_has_the_id_of_the_system_assistant),

@@ -13,7 +13,7 @@ static bool lacks_graph(const agent_runner_t *runner)
     const agent_graph_table_t *graphs = &runner->runner_pool->graphs;
 
     return agent_graphs_are_due(graphs)
-        || (runner->is_warned && runner->recoveries != graphs->recoveries);
+        || agent_graphs_have_recovered(graphs, runner->left_out);
 }
 
 /* A runner without a run is kept: its replacement would be no better. */

@@ -68,8 +68,7 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
         agent_runner_breach(io->runners, runner, wrong);
         return;
     }
-    agent_graphs_clear(&runner->runner_pool->graphs);
-    runner->recoveries = runner->runner_pool->graphs.recoveries;
+    agent_graphs_clear(&runner->runner_pool->graphs, runner->left_out);
     agent_pool_reset_failed_starts(runner->runner_pool);
     agent_pool_note_reports(runner->runner_pool);
     runner->state = AGENT_RUNNER_READY;

@@ -317,21 +317,42 @@ bool agent_graphs_blame(const agent_graph_table_t *table,
     return true;
 }
 
-void agent_graphs_clear(agent_graph_table_t *table)
+bool *agent_graphs_copy_failed(const agent_graph_table_t *table,
+                               apr_pool_t *pool)
 {
-    bool is_recovery = false;
+    bool *failed = apr_palloc(pool, (apr_size_t)table->count * sizeof(*failed));
+    bool is_any = false;
 
+    for (int i = 0; i < table->count; i++) {
+        failed[i] = has_failed(&table->graphs[i]);
+        is_any = is_any || failed[i];
+    }
+    return is_any ? failed : NULL;
+}
+
+void agent_graphs_clear(const agent_graph_table_t *table, const bool *left_out)
+{
     for (int i = 0; i < table->count; i++) {
         agent_reported_graph_t *graph = &table->graphs[i];
 
-        if (graph->is_retried) {
+        /* Another runner may import that one again just now. */
+        if (left_out == NULL || !left_out[i]) {
             graph->failure = NULL;
-            is_recovery = true;
+            graph->is_retried = false;
+            graph->is_quarantined = false;
         }
-        graph->is_retried = false;
-        graph->is_quarantined = false;
     }
-    table->recoveries += is_recovery;
+}
+
+bool agent_graphs_have_recovered(const agent_graph_table_t *table,
+                                 const bool *left_out)
+{
+    for (int i = 0; i < table->count && left_out != NULL; i++) {
+        if (left_out[i] && table->graphs[i].failure == NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_due(const agent_graph_table_t *table,

@@ -69,8 +69,6 @@ typedef struct agent_graph_table_t {
     agent_graph_set_t *sets;
     int set_count;
     int set_max;
-    /* How often a runner was ready after graphs that had failed. */
-    unsigned recoveries;
 } agent_graph_table_t;
 
 void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
@@ -109,8 +107,15 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
 bool agent_graphs_blame(const agent_graph_table_t *table,
                         agent_reported_graph_t *graph, bool is_warned,
                         const char *reason);
-/* Ends the quarantine of all graphs: a runner is ready. */
-void agent_graphs_clear(agent_graph_table_t *table);
+/* Returns for each graph whether it has failed, in pool; NULL: none has. */
+bool *agent_graphs_copy_failed(const agent_graph_table_t *table,
+                               apr_pool_t *pool);
+/* Ends the quarantine and the failures of graphs: a runner is ready, and has
+ * imported all but those that were left out (NULL: none). */
+void agent_graphs_clear(const agent_graph_table_t *table, const bool *left_out);
+/* Whether one of the graphs that were left out has not failed any more. */
+bool agent_graphs_have_recovered(const agent_graph_table_t *table,
+                                 const bool *left_out);
 
 /* Whether the pause of a graph that has failed is over. */
 bool agent_graphs_are_due(const agent_graph_table_t *table);

@@ -111,7 +111,7 @@ static void say_hello(agent_runner_t *runner)
     }
     failed = agent_graphs_print_failed(graphs, runner->pool);
     runner->is_warned = failed != NULL;
-    runner->recoveries = graphs->recoveries;
+    runner->left_out = agent_graphs_copy_failed(graphs, runner->pool);
     agent_protocol_hello(agent_runner_input(runner), config->application,
                          config->graphs, failed);
 }

@@ -69,8 +69,8 @@ struct agent_runner_t {
     agent_lease_group_t group;
     agent_reported_graph_t *importing; /* until it is ready; NULL: none */
     bool is_warned; /* an earlier start has failed: `failed` of its hello */
-    unsigned recoveries;    /* of its pool, at its start */
-    int slots;              /* 0 until it is ready */
+    bool *left_out; /* graphs that had failed at its start, or NULL */
+    int slots;      /* 0 until it is ready */
     agent_graph_set_t *set; /* NULL until it is ready */
     agent_loss_t loss;      /* how its runs are treated at its end */
     const char *reason;     /* why, a constant */
