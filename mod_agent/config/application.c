@@ -369,6 +369,36 @@ static const char *check_types(const reading_t *reading)
     return expected != NULL ? refuse(reading, expected, got) : NULL;
 }
 
+/* A number, and more after dots: 20, 3.12. */
+static bool is_version(const char *text)
+{
+    bool has_digit = false;
+
+    for (; apr_isdigit(*text) || (*text == '.' && has_digit); text++) {
+        has_digit = *text != '.';
+    }
+    return has_digit && *text == '\0';
+}
+
+/* After check_types(). */
+static const char *check_versions(const reading_t *reading)
+{
+    static const char *const names[] = {"python_version", "node_version"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        json_object *value = agent_json_get(reading->file->json, names[i]);
+        const char *text = value != NULL ? json_object_get_string(value) : NULL;
+
+        if (text != NULL && !is_version(text)) {
+            return refuse(reading,
+                          apr_pstrcat(reading->temp_pool, "a version as ",
+                                      names[i], NULL),
+                          agent_json_quote(text, reading->temp_pool));
+        }
+    }
+    return NULL;
+}
+
 /* Members without which the application would be less protected than its author
  * expects. */
 static const char *check_protection(const reading_t *reading)
@@ -412,6 +442,9 @@ const char *agent_application_read(agent_application_t *application,
     }
     if (problem == NULL) {
         problem = check_types(&reading);
+    }
+    if (problem == NULL) {
+        problem = check_versions(&reading);
     }
     return problem != NULL ? problem : check_protection(&reading);
 }

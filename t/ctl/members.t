@@ -36,9 +36,10 @@ my @MEMBERS = (
     [ 'env', { A => 'b', N => 1 }, 'served' ],
     [ 'env', ['A'], 'warned', qr/env names variables, and runners have none of httpd's/ ],
     [ 'python_version', '3.11', 'served' ],
-    [ 'python_version', '3.x', 'refused', qr/expected a version as python_version, got "3\.x"/ ],
+    (map { [ 'python_version', $_, 'refused', qr/expected a version as python_version, got "\Q$_\E"/ ] }
+        '3.x', '3.11abc', '3.', '3..11', '.11', '', ' 3.11', '>=3.11'),
     [ 'node_version', '22', 'served' ],
-    [ 'node_version', 'lts', 'refused', qr/expected a version as node_version, got "lts"/ ],
+    (map { [ 'node_version', $_, 'refused', qr/expected a version as node_version, got "\Q$_\E"/ ] } 'lts', '20x', 'v20'),
     [ 'pip_config_file', './pip.conf', 'python', qr/pip_config_file has no effect: it applies to applications in Python only/ ],
     [ 'pip_installer', 'pip', 'python', qr/pip_installer has no effect: it applies to/ ],
     [ 'source', { kind => 'uv', root => '.' }, 'python', qr/source has no effect: it applies to/ ],

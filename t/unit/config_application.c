@@ -156,6 +156,10 @@ static void a_member_of_another_type_is_refused(void **state)
          "a text as node_version", "int"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"python_version\":3.12}",
          "a text as python_version", "double"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"python_version\":\"3.11abc\"}",
+         "a version as python_version", "\"3.11abc\""},
+        {"{\"graphs\":{\"b\":\"b.mjs:g\"},\"node_version\":\"20.\"}",
+         "a version as node_version", "\"20.\""},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"checkpointer\":[]}",
          "an object as checkpointer", "array"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"checkpointer\":"

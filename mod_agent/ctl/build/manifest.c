@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../../config/member.h"
@@ -133,31 +132,6 @@ static void warn(const ctl_manifest_t *manifest, bool is_node, apr_pool_t *pool)
 
 /* ---- values ---- */
 
-/* A number, and more after dots: 20, 3.12. */
-static bool is_version(const char *text)
-{
-    bool has_digit = false;
-
-    for (; apr_isdigit(*text) || (*text == '.' && has_digit); text++) {
-        has_digit = *text != '.';
-    }
-    return has_digit && *text == '\0';
-}
-
-/* Returns false, after printing why, if the member is not a version. */
-static bool check_version(const ctl_manifest_t *manifest, const char *name,
-                          apr_pool_t *pool)
-{
-    const char *text = ctl_manifest_text(manifest, name);
-
-    if (text == NULL || is_version(text)) {
-        return true;
-    }
-    ctl_error(FILE_NAME ": expected a version as %s, got %s", name,
-              agent_json_quote(text, pool));
-    return false;
-}
-
 /* Returns false, after printing why, if the runner could not read the file that
  * is named as env. Relative to the folder, which is the working directory. */
 static bool check_env(const ctl_manifest_t *manifest, apr_pool_t *pool)
@@ -206,9 +180,7 @@ bool ctl_manifest_read(ctl_manifest_t *manifest,
     }
     manifest->file = file.json;
     manifest->has_typescript = file.has_typescript;
-    if (!check_version(manifest, "python_version", pool)
-        || !check_version(manifest, "node_version", pool)
-        || !check_env(manifest, pool)) {
+    if (!check_env(manifest, pool)) {
         return false;
     }
     warn(manifest, application->is_node, pool);
