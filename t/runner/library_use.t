@@ -19,7 +19,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.graph import START, StateGraph
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from points import Point, Size
 from typing_extensions import TypedDict
@@ -60,6 +60,21 @@ async def keep(state: State, *, store: BaseStore) -> Any:
 
 own_store = graph_of(keep).compile(store=InMemoryStore())
 
+async def page(state: State, *, store: BaseStore) -> Any:
+    await store.abatch([PutOp(("page", f"n{i:04}"), "k", {"i": i}) for i in range(2500)])
+    kinds = []
+    for limit, offset in [(1000, 0), (1001, 0), (2300, 100), (9000, 0), (0, 0)]:
+        items = [item.value["i"] for item in await store.asearch(("page",), limit=limit, offset=offset)]
+        names = [int(labels[1][1:]) for labels in await store.alist_namespaces(prefix=("page",), limit=limit, offset=offset)]
+        expected = list(range(offset, min(offset + limit, 2500)))
+        kinds.append(f"{items == expected} {names == expected} {len(items)}")
+    item = GetOp(("page", "n0007"), "k")
+    found = await store.abatch([SearchOp(("page",), limit=1500), item, SearchOp(("page",), limit=2000, offset=1000), item])
+    return {"kinds": [*kinds, " ".join(str(one.value["i"] if hasattr(one, "value") else len(one)) for one in found)]}
+
+
+pages = graph_of(page).compile()
+
 limited = (
     StateGraph(State)
     .add_node("node", lambda state: {"n": state["n"] + 1})
@@ -99,7 +114,7 @@ PY
 import { RunnableLambda } from '@langchain/core/runnables';
 import { Annotation, InMemoryStore, START, StateGraph } from '@langchain/langgraph';
 
-const State = Annotation.Root({ n: Annotation() });
+const State = Annotation.Root({ n: Annotation(), kinds: Annotation() });
 const graphOf = (node, name = 'node') => new StateGraph(State).addNode(name, node).addEdge(START, name);
 
 export const byAccess = (config, { accessContext }) => graphOf(() => ({ n: 1 }), accessContext).compile();
@@ -108,6 +123,24 @@ export const ownStore = graphOf(async (state, { store }) => {
     await store.put(['own'], 'k', { n: 1 });
     return { n: 1 };
 }).compile({ store: new InMemoryStore() });
+
+const label = (i) => `n${String(i).padStart(4, '0')}`;
+export const pages = graphOf(async (state, { store: { store } }) => {
+    await store.batch(Array.from({ length: 2500 }, (_, i) => ({ namespace: ['page', label(i)], key: 'k', value: { i } })));
+    const kinds = [];
+    const areEqual = (found, from) => found.every((number, i) => number === from + i);
+    for (const [limit, offset] of [[1000, 0], [1001, 0], [2300, 100], [9000, 0], [0, 0]]) {
+        const items = (await store.search(['page'], { limit, offset })).map(({ value }) => value.i);
+        const names = (await store.listNamespaces({ prefix: ['page'], limit, offset })).map(([, name]) => Number(name.slice(1)));
+        const count = Math.min(limit, 2500 - offset);
+        const isRight = (found) => (found.length === count && areEqual(found, offset) ? 'True' : 'False');
+        kinds.push(`${isRight(items)} ${isRight(names)} ${items.length}`);
+    }
+    const item = { namespace: ['page', 'n0007'], key: 'k' };
+    const search = (limit, offset) => ({ namespacePrefix: ['page'], limit, offset });
+    const found = await store.batch([search(1500, 0), item, search(2000, 1000), item]);
+    return { kinds: [...kinds, found.map((one) => one.value?.i ?? one.length).join(' ')] };
+}).compile();
 
 export const limited = graphOf(({ n }) => ({ n: n + 1 }))
     .addConditionalEdges('node', ({ n }) => (n < 8 ? 'node' : '__end__'))
@@ -125,8 +158,8 @@ export const hides = graphOf(async (state, config) => {
 }).compile();
 JS
 my $POINTS = "from dataclasses import dataclass\n\n\n\@dataclass\nclass Point:\n    x: int\n\n\n\@dataclass\nclass Size:\n    y: int\n";
-my %EXPORT = (python => { map { $_ => $_ } qw(managed by_access own_store limited deletes hides typed) },
-    javascript => { by_access => 'byAccess', own_store => 'ownStore', map { $_ => $_ } qw(limited deletes hides) });
+my %EXPORT = (python => { map { $_ => $_ } qw(managed by_access own_store pages limited deletes hides typed) },
+    javascript => { by_access => 'byAccess', own_store => 'ownStore', map { $_ => $_ } qw(pages limited deletes hides) });
 
 # A runner of the graphs of a language, with its newest packages, or for 'python 1.0' with
 # the oldest; manifest: more members of langgraph.json.
@@ -185,6 +218,10 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     $runner->send($start);
     is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', "$language: a graph that was compiled with a store of its own";
     is_deeply [ map { $_->{op} } grep { $_->{op} eq 'store' } $runner->requests_of($start->{run_id}) ], ['store'], "$language: uses the server's";
+
+    my @found = @{ last_values($runner->run(graph_id => 'pages', input => { n => 0 }))->{kinds} };
+    is pop @found, '1500 7 1500 7', "$language: searches of more than 1,000 items beside other operations";
+    is_deeply \@found, [ map { "True True $_" } 1000, 1001, 2300, 2500, 0 ], "$language: searches and lists of more than 1,000 results have each of them once, in order";
 
     my @run = $runner->run(graph_id => 'limited', input => { n => 0 });
     is $run[-1]{error}{error}, 'GraphRecursionError', "$language: a graph's own recursion limit holds";
