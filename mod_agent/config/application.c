@@ -390,6 +390,7 @@ static const char *check_versions(const reading_t *reading)
         const char *text = value != NULL ? json_object_get_string(value) : NULL;
 
         if (text != NULL && !is_version(text)) {
+            /* Bounded: it returns with the first message. */
             return refuse(reading,
                           apr_pstrcat(reading->temp_pool, "a version as ",
                                       names[i], NULL),
