@@ -26,7 +26,7 @@ sub thread {
 # An attempt of a run, or a call, begins: it reads and writes the records of its thread.
 sub begin {
     my ($self, $message) = @_;
-    $self->{runs}{ $message->{run_id} } = { thread => $self->thread($message->{thread_id}), known => {}, put => {}, parts => {} };
+    $self->{runs}{ $message->{run_id} } = { is_exit => ($message->{durability} // '') eq 'exit', thread => $self->thread($message->{thread_id}), known => {}, put => {}, parts => {} };
     return;
 }
 
@@ -120,9 +120,12 @@ sub take_checkpoint {
     return;
 }
 
-# Whether a task of a run has stored answers or a question (PROTOCOL.md, `answered`).
+# Whether a task of a run has stored answers or a question, or with durability exit a subgraph its checkpoint (PROTOCOL.md,
+# `answered`).
 sub has_answered {
     my ($self, $thread_id, $run_id) = @_;
+    my $below = grep { $_->{ns} ne '' && $_->{run_id} eq $run_id } map { values %{$_} } values %{ $self->thread($thread_id)->{snapshots} };
+    return 1 if $below && $self->{runs}{$run_id}{is_exit};
     return scalar grep { $_->{run_id} eq $run_id && $_->{channel} =~ /\A__(?:resume|interrupt)__\z/ && $_->{task_id} =~ /[^0-]/ }
         map { values %{$_} } map { values %{$_} } values %{ $self->thread($thread_id)->{writes} };
 }

@@ -163,6 +163,9 @@ sub question {
     };
 }
 
+# Whether a line stores a checkpoint of a subgraph; with durability exit its question is stored after that.
+sub is_below { my ($line) = @_; return $line->{type} eq 'put' && $line->{ns} }
+
 # Whether a line stores the command.
 sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} eq $UPDATE }
 
@@ -249,9 +252,9 @@ for my $language ('python', 'python 1.0', 'javascript') {
     }
 
     my ($runner, $thread, @lines);
-    for my $case ([ async => \&is_answer ], [ exit => question() ]) {
-        my ($durability, $last) = @{$case};
-        my $title = "$language, durability $durability";
+    for my $case ([ async => \&is_answer ], [ exit => question() ], [ exit => \&is_below, ', before the question is stored' ]) {
+        my ($durability, $last, $when) = @{$case};
+        my $title = "$language, durability $durability" . ($when // '');
         ($runner, $thread, @lines) = repeat($language, 'outer', $last, { resume => 'yes' }, durability => $durability);
         ok questions(@lines)->{later}, "$title: the question of the next node of a subgraph is still open";
         is_deeply answer($runner, $thread, 'outer', 'no'), [ sort qw(add no yes) ], "$title: the next run answers it"
@@ -294,6 +297,15 @@ for my $language ('python', 'python 1.0', 'javascript') {
         is_deeply [ keys %{ questions(@lines) } ], [ keys %{ questions(@once) } ], "$title is not given to a question of a repeated attempt";
         is scalar @{ head($runner, $thread)->{next} }, 2, "$title: the step is not complete";
     }
+
+    # The command of an earlier run is stored with the checkpoint, that of the repeated run is not.
+    ($runner, $thread) = begin($language, 'three', { resume => 'yes' });
+    @lines = $runner->run(graph_id => 'three', $runner->next_run($thread), attempt => 2, epoch => 2, command => { resume => 'too', update => { n => 8 } });
+    ok questions(@lines)->{third}, "$language: an answer that the lost attempt has not stored is given by the repeated one";
+    is_deeply answer($runner, $thread, 'three', 'no'), [ 'add', 'yes too no' ], "$language: the answers of both runs are used";
+    # The library for JavaScript drops the update of a command when another one follows.
+    is head($runner, $thread)->{values}{n}, 8, "$language: an update that the lost attempt has not stored is applied by the repeated one"
+        if $language ne 'javascript';
 
     my $both = sub { my ($ids) = @_; return { resume => { $ids->{first} => 'yes', $ids->{once} => 'done' } } };
     ($runner, $thread, @lines) = repeat($language, 'fan', \&is_next_question, $both);

@@ -233,6 +233,26 @@ subtest 'an answer that an earlier run has left may have been used too' => sub {
     }
 };
 
+subtest 'with durability exit a subgraph may have used an answer when it has stored its checkpoint only' => sub {
+    for my $case ([ 'exit', 'below:1', 1 ], [ 'exit', '', 0 ], [ 'async', 'below:1', 0 ], [ undef, 'below:1', 0 ]) {
+        my ($durability, $ns, $answered) = @{$case};
+        my $thread = $play->thread;
+        $play->run($thread, request => { input => 'x' });
+        my ($claim) = $play->claim($worker);
+        my $head = AgentSQL::uuid();
+        $play->save($worker, AgentSQL::Play::put($claim, id => $head), AgentSQL::Play::checkpoint($claim, id => $head, messages => []),
+            AgentSQL::Play::put($claim, id => AgentSQL::uuid(), ns => 'below:1'), AgentSQL::Play::finish($claim));
+        $play->run($thread, request => { command => { resume => 1 }, durability => $durability });
+        ($claim) = $play->claim($worker);
+        $play->save($worker, AgentSQL::Play::put($claim, id => AgentSQL::uuid(), ns => $ns));
+        $play->release($worker, 'true', $claim);
+        ($claim) = $play->claim($worker);
+        is AgentSQL::decode($claim->{start})->{answered} ? 1 : 0, $answered,
+            'durability ' . ($durability // 'null') . ', a checkpoint of ' . ($ns || 'the root graph');
+        $play->finish_all($worker);
+    }
+};
+
 subtest 'a resume is not strict after a task of a subgraph has stored its answers' => sub {
     my $thread = $play->thread;
     $play->run($thread, request => { input => 'x' });

@@ -62,7 +62,9 @@ as $function$
      cross join lateral agent.compose_checkpoint(p_deployment_id, p_thread_id, c.checkpoint_id) k
      cross join lateral (
             select case
-                       when p_epoch > 1 then agent.has_answered(p_deployment_id, p_thread_id, p_run_id)
+                       when p_epoch > 1
+                       then agent.has_answered(
+                                p_deployment_id, p_thread_id, p_run_id, r.durability is not distinct from 'exit')
                        else false
                    end as answered
            ) a
