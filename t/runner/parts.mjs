@@ -323,7 +323,7 @@ function testConfig() {
     equal(configurable({ __y: 1 }, { __x: 1 }), ids, 'config: names of the library are the library\'s');
     equal(configurable({ langgraph_auth_permissions: ['s'] }, { langgraph_auth_user_id: 'c', x: 1 }),
         { ...ids, x: 1, langgraph_auth_permissions: ['s'] }, 'config: the server names the user, no context does');
-    equal(['', 'u'].map((name) => configurable({ user_id: name }).user_id), [undefined, 'u'], 'config: no user is no member');
+    equal(['', 'u'].map((name) => configurable({ user_id: name }).user_id), [undefined, 'u'], 'config: without a user there is no member');
     equal(configurable({ x: 'own' }, { x: 'context', y: 1 }), { ...ids, x: 'own', y: 1 }, 'config: its members precede those of the context');
     const contextOf = (count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, i]));
     equal([256, 257].map((count) => Object.keys(configurable({}, contextOf(count))).length), [260, 4],

@@ -305,7 +305,7 @@ def test_config():
     equal(configurable({"__x": 1}, __y=1), ids, "config: names of the library are the library's")
     equal(configurable({"langgraph_auth_user_id": "c", "x": 1}, langgraph_auth_permissions=["s"]),
           ids | {"x": 1, "langgraph_auth_permissions": ["s"]}, "config: the server names the user, no context does")
-    equal([configurable(user_id=name).get("user_id") for name in ("", "u")], [None, "u"], "config: no user is no member")
+    equal([configurable(user_id=name).get("user_id") for name in ("", "u")], [None, "u"], "config: without a user there is no member")
     equal(configurable({"x": "context", "y": 1}, x="own"), ids | {"x": "own", "y": 1}, "config: its members precede those of the context")
     equal([len(configurable({f"n{i}": i for i in range(count)})) for count in (256, 257)], [261, 5],
           "config: a context of 257 members is not copied")

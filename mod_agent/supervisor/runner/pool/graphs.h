@@ -113,7 +113,8 @@ bool *agent_graphs_copy_failed(const agent_graph_table_t *table,
 /* Ends the quarantine and the failures of graphs: a runner is ready, and has
  * imported all but those that were left out (NULL: none). */
 void agent_graphs_clear(const agent_graph_table_t *table, const bool *left_out);
-/* Whether one of the graphs that were left out has not failed any more. */
+/* Whether one of the graphs that were left out is no longer a failed
+ * one. */
 bool agent_graphs_have_recovered(const agent_graph_table_t *table,
                                  const bool *left_out);
 
