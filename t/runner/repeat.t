@@ -232,7 +232,25 @@ sub answer {
     return [ sort grep { $_ ne 'input' } @{ head($runner, $thread)->{values}{log} } ];
 }
 
+# A run that is lost after its first checkpoint, which has its input in a channel; the server gives the input again.
+sub check_input {
+    my ($language) = @_;
+    my $runner = runner_in($language);
+    my $start = start_line(graph_id => 'hop', thread_id => new_uuid(), input => { log => ['input'], n => 1 });
+    $runner->{last} = sub { $_[0]{type} eq 'checkpoint' };
+    $runner->send($start);
+    my @lines = $runner->lines_until($runner->{last});
+    my $records = $runner->records;
+    undef $runner;
+    $runner = runner_in($language, $records);
+    push @lines, $runner->run(%{$start}, $runner->next_run($start->{thread_id}), attempt => 2, epoch => 2);
+    is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ -1, 0 ], "$language: a repeated attempt saves the checkpoint before the input once";
+    is_deeply head($runner, $start->{thread_id})->{values}, { log => ['input'], n => 1 }, "$language: a repeated attempt takes its input once";
+    return;
+}
+
 for my $language ('python', 'python 1.0', 'javascript') {
+    check_input($language);
     for my $graph (qw(one inner)) {
         my $by_id = sub { return { resume => { $_[0]{first} => 'yes' } } };
         for my $case ([ 'one value' => { resume => 'yes' } ], [ 'a value for an id' => $by_id ],
