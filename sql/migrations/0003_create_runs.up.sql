@@ -141,6 +141,7 @@ create table agent.run_queue (
     attempts            smallint    not null default 0,
     max_attempts        smallint    not null default 3,
     epoch               integer     not null default 0,
+    batch_no            integer     not null default 0,
     worker_id           bigint,
     ready_seq           bigint,
     not_before          timestamptz,
@@ -184,6 +185,8 @@ comment on column agent.run_queue.max_attempts is
     'A run whose attempts are lost this many times ends in error.';
 comment on column agent.run_queue.epoch is
     'Number of the lease. Every write of a worker is conditional on it: the fence.';
+comment on column agent.run_queue.batch_no is
+    'Number of the last batch of output that was saved under the lease; 0 for none. See agent.fence_batch.';
 comment on column agent.run_queue.worker_id is 'Holder of the lease; null when not leased.';
 comment on column agent.run_queue.ready_seq is 'New number each time the run becomes ready.';
 comment on column agent.run_queue.not_before is

@@ -98,7 +98,8 @@ create type agent.leased_run as (
     error           json,
     last_event_seq  bigint,
     is_failure      boolean,
-    value           json
+    value           json,
+    batch_no        integer
 );
 comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
@@ -115,6 +116,7 @@ comment on column agent.leased_run.last_event_seq is
     'Number of its last event, reported with it or before; null for none.';
 comment on column agent.leased_run.is_failure is 'Whether the worker ended it; else its runner did, or it continues.';
 comment on column agent.leased_run.value is 'The result of a call that changes nothing, or null.';
+comment on column agent.leased_run.batch_no is 'Number of the batch among those of the lease, or null.';
 
 create type agent.run_end as (
     deployment_id   uuid,

@@ -50,9 +50,9 @@ static void check_record(const char *text, apr_pool_t *pool)
     }
 }
 
-static agent_lease_t *make_lease(agent_context_t *context)
+static agent_lease_t *make_lease(agent_lease_table_t *table,
+                                 agent_context_t *context)
 {
-    agent_lease_table_t *table = apr_pcalloc(context->pool, sizeof(*table));
     agent_lease_key_t key = {.epoch = 1};
 
     agent_lease_init(table, context);
@@ -93,7 +93,7 @@ static apr_uint32_t count_elements(const char *bytes, int length)
  * last. */
 static void check_params(const agent_db_params_t *params)
 {
-    static const int ends[] = {10, 16, 24, 32};
+    static const int ends[] = {11, 17, 25, 33};
     int column = 1;
 
     for (int set = 0; set < 4; set++) {
@@ -123,11 +123,12 @@ static const agent_batch_t *batch_of(const agent_batch_queue_t *queue)
         : APR_RING_FIRST(&queue->shared);
 }
 
-static void check_batch(agent_batch_queue_t *queue, apr_pool_t *pool)
+static void check_batch(const agent_lease_table_t *leases,
+                        agent_batch_queue_t *queue, apr_pool_t *pool)
 {
     agent_db_params_t params;
 
-    agent_save_params_make(&params, "1", batch_of(queue), pool);
+    agent_save_params_make(&params, "1", leases, batch_of(queue), pool);
     check_params(&params);
 }
 
@@ -152,10 +153,11 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
     agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
     agent_batch_queue_t *queue = apr_pcalloc(pool, sizeof(*queue));
     const char *end = text + length;
+    agent_lease_table_t leases;
     agent_lease_t *lease;
 
     context->pool = pool;
-    lease = make_lease(context);
+    lease = make_lease(&leases, context);
     agent_batch_init(queue, context);
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -172,7 +174,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
             }
             agent_batch_add(queue, lease, kind_of(line.type), copy,
                             strlen(copy), -1);
-            check_batch(queue, pool);
+            check_batch(&leases, queue, pool);
         }
         text = newline != NULL ? newline + 1 : end;
     }

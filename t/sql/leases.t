@@ -451,52 +451,168 @@ subtest 'check_leases returns leases that the worker does not name, if it asks f
     $play->finish_all($worker);
 };
 
+# The items of a batch with this number.
+sub numbered {
+    my ($number, @items) = @_;
+    return map { { %{$_}, b => $number } } @items;
+}
+
 sub event_seqs {
     my ($run) = @_;
     return map { $_->[0] } $play->session->query("select seq from agent.run_events where run_id = '$run' order by seq");
 }
 
-subtest 'output of a run whose last events were undone is not saved: the run is executed again, uncounted' => sub {
-    my $worker = $play->worker(node => 'undone');
-    my ($whole, $cut, $empty) = map { $play->leased($worker, $play->thread) } 1 .. 3;
-    my @events = map { my $claim = $_; map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3 } $whole, $cut, $empty;
-    $play->save($worker, @events);
-    # As a failover to a standby does that did not have them.
-    $play->session->query("delete from agent.run_events where run_id = '$cut->{run_id}' and seq > 1 or run_id = '$empty->{run_id}'");
-    my @next = map { AgentSQL::Play::event($_, 4, 'custom', 4) } $whole, $cut, $empty;
-    is_deeply $play->save($worker, @next),
-        { $whole->{run_id} => [ 'saved', 'f' ], map { $_->{run_id} => [ 'fenced', 'f' ] } $cut, $empty };
-    is_deeply [ map { [ event_seqs($_->{run_id}) ] } $whole, $cut, $empty ], [ [ 0 .. 4 ], [ 0, 1 ], [] ], 'no events have gaps';
-    is_deeply $play->save($worker, AgentSQL::Play::event($cut, 5, 'custom', 5),
-        AgentSQL::Play::checkpoint($cut, id => AgentSQL::uuid(), messages => ['lost']), AgentSQL::Play::finish($cut)),
-        { $cut->{run_id} => [ 'fenced', 'f' ] }, 'nothing that follows is saved';
-    my %unknown = map { $_->{run_id} => $_ } $play->unknown($worker, $whole, $cut, $empty);
-    is_deeply [ sort keys %unknown ], [ sort map { $_->{run_id} } $cut, $empty ], 'the worker learns of the leases';
-    $play->release($worker, 'false', values %unknown);
-    my %again = map { $_->{run_id} => $_ } $play->claim($worker);
-    is_deeply [ map { @{ $again{ $_->{run_id} } }{qw(epoch attempt last_event_seq)} } $cut, $empty ], [ 3, 1, 1, 3, 1, -1 ],
-        'the number of the next event is the first that is missing';
-    $play->save($worker, map { AgentSQL::Play::finish($_) } $whole, values %again);
+# A failover to a standby that did not have the last batches leaves a number, and what the batches before had.
+sub undo_to {
+    my ($claim, $number) = @_;
+    return $play->session->query("update agent.run_queue set batch_no = $number where run_id = '$claim->{run_id}' returning 1");
+}
+
+sub stored {
+    my ($claim) = @_;
+    my ($run, $thread) = @{$claim}{qw(run_id thread_id)};
+    return join ' ', map { scalar $play->session->value("select count(*) from agent.$_") } "run_events where run_id = '$run'",
+        map { "$_ where thread_id = '$thread'" } qw(checkpoints checkpoint_snapshots checkpoint_blobs checkpoint_tasks);
+}
+
+# One item or more of each kind.
+sub items_of {
+    my ($claim, $seq) = @_;
+    my $id = AgentSQL::uuid();
+    my ($digest, $blob) = AgentSQL::Play::blob($claim, qq("$id"));
+    return (
+        event => [ AgentSQL::Play::event($claim, $seq, 'custom', 1) ],
+        checkpoint => [ AgentSQL::Play::checkpoint($claim, id => $id, messages => ['new']) ],
+        record => [ $blob, AgentSQL::Play::put($claim, id => $id, channels => { messages => $digest }) ],
+        task => [ AgentSQL::Play::task($claim, $id, { id => 'x', name => 'y' }) ],
+        end => [ AgentSQL::Play::finish($claim) ],
+    );
+}
+
+subtest 'a batch is saved if the one before it is stored, or this one is' => sub {
+    my $saved = sub { my ($claim, $number) = @_;
+        my ($outcome) = values %{ $play->save($worker, numbered($number, AgentSQL::Play::event($claim, $number, 'custom', 1))) };
+        return $outcome->[0] };
+    my $claim = $play->leased($worker, $play->thread);
+    is $play->queue($claim->{run_id})->{batch_no}, 0, 'a claim begins with 0';
+    is $saved->($claim, $_), 'saved', "batch $_" for 1 .. 3;
+    is $play->queue($claim->{run_id})->{batch_no}, 3;
+    is $saved->($claim, $_), 'fenced', "batch $_ after batch 3 is not saved" for 0 .. 2, 5, 6, 2_147_483_647;
+    is_deeply [ event_seqs($claim->{run_id}) ], [ 1 .. 3 ];
+    is $play->queue($claim->{run_id})->{batch_no}, 3, 'a batch that is not saved does not change the number';
+    is $saved->($claim, $_), 'saved', "batch $_ after batch 3 is saved" for 3, 4;
+    $play->release($worker, 'false', $claim);
+    my ($again) = $play->claim($worker);
+    is_deeply [ @{ $play->queue($claim->{run_id}) }{qw(epoch batch_no)} ], [ 2, 0 ], 'the next claim begins with 0 again';
+    $play->save($worker, AgentSQL::Play::finish($again));
 };
 
-subtest 'a run whose last events were undone does not end' => sub {
-    my $claim = $play->leased($worker, $play->thread);
-    $play->save($worker, map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 1);
-    $play->session->query("delete from agent.run_events where run_id = '$claim->{run_id}' and seq = 1");
-    my $end = { %{ AgentSQL::Play::finish($claim) }, s => 1 };
-    is_deeply $play->save($worker, $end), { $claim->{run_id} => [ 'fenced', 'f' ] };
-    is $play->queue($claim->{run_id})->{epoch}, 2;
-    $play->release($worker, 'false', { %{$claim}, epoch => 2 });
+for my $kind (qw(event checkpoint record task)) {
+    subtest "a batch with $kind was undone: nothing that follows is saved, and the run is executed again, uncounted" => sub {
+        my $worker = $play->worker(node => "undone-$kind");
+        my $claim = $play->leased($worker, $play->thread);
+        my $run = $claim->{run_id};
+        my %items = items_of($claim, 1);
+        $play->save($worker, numbered(1, AgentSQL::Play::event($claim, 0, 'custom', 1)));
+        my $before = stored($claim);
+        $play->session->query('begin');
+        $play->save($worker, numbered(2, @{ $items{$kind} }));
+        isnt stored($claim), $before, 'it was saved';
+        $play->session->query('rollback');
+        for my $next (sort keys %items) {
+            my %others = items_of($claim, 2);
+            is_deeply $play->save($worker, numbered(3, @{ $others{$next} })), { $run => [ 'fenced', 'f' ] }, "$next after it";
+        }
+        is stored($claim), $before;
+        is_deeply [ map { $_->{run_id} } $play->unknown($worker) ], [$run], 'the worker learns of the lease';
+        $play->release($worker, 'false', $claim);
+        my ($again) = $play->claim($worker);
+        is_deeply [ @{$again}{qw(run_id epoch attempt last_event_seq)} ], [ $run, 2, 1, 0 ];
+        is_deeply $play->save($worker, numbered(1, AgentSQL::Play::finish($again))), { $run => [ 'saved', 't' ] };
+    };
+}
+
+subtest 'of a batch of several runs only those are skipped whose batch before was undone' => sub {
+    my @claims = map { $play->leased($worker, $play->thread) } 1 .. 4;
+    $play->save($worker, map { numbered(1, AgentSQL::Play::event($_, 0, 'custom', 1)) } @claims);
+    undo_to($claims[$_], 0) for 1, 3;
+    my @before = map { stored($_) } @claims;
+    my @items = map { my %items = items_of($_, 1); numbered(2, map { @{ $items{$_} } } qw(event checkpoint record task end)) } @claims;
+    is_deeply $play->save($worker, @items),
+        { map { $claims[$_]{run_id} => $_ % 2 ? [ 'fenced', 'f' ] : [ 'saved', 't' ] } 0 .. 3 };
+    is_deeply [ map { stored($_) } @claims[ 1, 3 ] ], [ @before[ 1, 3 ] ], 'nothing of these is saved';
+    is_deeply [ map { stored($_) } @claims[ 0, 2 ] ], [ ('2 1 1 1 1') x 2 ], 'all of the others is';
+    is_deeply $play->save($worker, @items),
+        { map { $claims[$_]{run_id} => $_ % 2 ? [ 'fenced', 'f' ] : [ 'saved', 't' ] } 0 .. 3 }, 'the batch can be repeated';
+    $play->release($worker, 'false', @claims[ 1, 3 ]);
     $play->finish_all($worker);
 };
 
-subtest 'output of a batch without events, or of one that is repeated, has no gap' => sub {
+subtest 'a batch that is repeated in other parts adds what is missing' => sub {
     my $claim = $play->leased($worker, $play->thread);
-    my @batch = map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3;
     my $saved = { $claim->{run_id} => [ 'saved', 'f' ] };
-    is_deeply $play->save($worker, @{$_}), $saved for [ @batch[ 0, 1 ] ], [ @batch[ 2, 3 ] ], [ @batch[ 2, 3 ] ], \@batch;
-    is_deeply $play->save($worker, AgentSQL::Play::checkpoint($claim, id => AgentSQL::uuid(), messages => ['kept'])), $saved;
-    is_deeply $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, s => 3 }), { $claim->{run_id} => [ 'saved', 't' ] };
+    my @events = map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3;
+    is_deeply $play->save($worker, numbered($_->[0], @{$_->[1]})), $saved
+        for [ 1, [ @events[ 0, 1 ] ] ], [ 1, [ $events[0] ] ], [ 2, [ $events[1] ] ], [ 2, [ @events[ 1 .. 3 ] ] ];
+    is_deeply [ event_seqs($claim->{run_id}) ], [ 0 .. 3 ];
+    is_deeply $play->save($worker, numbered(3, AgentSQL::Play::finish($claim))), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
+};
+
+subtest 'a batch waits for one of the same run on another connection, and follows it' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my @sessions = map { $db->session } 1, 2;
+    my $statement = sub { my ($number) = @_;
+        return "select outcome from public.save_items($worker, '"
+            . AgentSQL::encode([ numbered($number, AgentSQL::Play::event($claim, $number, 'custom', 1)) ]) . "')" };
+    for my $case ([ 1, 1, 'saved' ], [ 2, 3, 'saved' ], [ 4, 6, 'fenced' ], [ 5, 3, 'fenced' ]) {
+        my ($first, $second, $outcome) = @{$case};
+        $sessions[0]->query('begin');
+        $sessions[0]->query($statement->($first));
+        $sessions[1]->send($statement->($second));
+        ok $sessions[1]->waits_for($sessions[0]), "batch $second waits for batch $first";
+        $sessions[0]->query('commit');
+        is $sessions[1]->receive, $outcome, "batch $second after batch $first";
+    }
+    is_deeply [ event_seqs($claim->{run_id}) ], [ 1 .. 5 ];
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+# Answers are lost, batches are sent again in smaller parts, and failovers undo some.
+subtest 'random failovers leave no gap' => sub {
+    srand($ENV{AGENT_SEED} // 11);
+    my ($repeats, $returns) = (0, 0);
+    for my $round (1 .. 30) {
+        my $claim = $play->leased($worker, $play->thread);
+        my $session = $play->session;
+        my @ids = map { AgentSQL::uuid() } 0 .. 11;
+        my @queue = map { my $n = $_;
+            (AgentSQL::Play::event($claim, $n, 'custom', 1),
+                AgentSQL::Play::checkpoint($claim, id => $ids[$n], parent => $n ? $ids[ $n - 1 ] : undef, messages => [$n])) } 0 .. $#ids;
+        my ($confirmed, $most) = (0, 0);
+        while (@queue) {
+            my $size = 1 + int rand($most || (@queue < 4 ? @queue : 4));
+            my $before = $play->queue($claim->{run_id})->{batch_no};
+            my ($is_lost, $is_undone) = (rand() < 0.3, rand() < 0.1);
+            $session->query('begin');
+            my ($outcome) = values %{ $play->save($worker, numbered($confirmed + 1, @queue[ 0 .. $size - 1 ])) };
+            $session->query($is_undone ? 'rollback' : 'commit');
+            is $outcome->[0], $before == $confirmed || $before == $confirmed + 1 ? 'saved' : 'fenced', "round $round";
+            $returns += $outcome->[0] eq 'fenced';
+            last if $outcome->[0] eq 'fenced';
+            $repeats += $is_lost;
+            $most = $is_lost ? $size : 0;
+            next if $is_lost;
+            $confirmed++;
+            splice @queue, 0, $size;
+        }
+        my @seqs = event_seqs($claim->{run_id});
+        is_deeply \@seqs, [ 0 .. $#seqs ], 'no event is missing';
+        my $steps = $session->value("select count(*) from agent.checkpoints where thread_id = '$claim->{thread_id}'");
+        is scalar(grep { $_ == @seqs - $steps } 0, 1), 1, 'no checkpoint is missing';
+        $play->release($worker, 'false', $claim);
+        $play->finish_all($worker);
+    }
+    cmp_ok $repeats * $returns, '>', 0, "$repeats batches were repeated, $returns runs were given back";
 };
 
 subtest 'a claim is on the disk when it is committed, so that no crash of the database undoes it' => sub {

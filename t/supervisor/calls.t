@@ -234,7 +234,7 @@ subtest 'a call whose time is over ends, and its runner is told' => sub {
     wait_for('the runner to have it', sub { attempts($call) });
     is end_call($call), 'call_timeout', 'a silent call ends when its time is over';
     is thread_status($call), 'idle', 'a thread is idle after a silent call';
-    ok $sv->wait_log(qr/AGT0343: run $call->[1] .*is no longer leased/), 'the runner of a silent call is told';
+    ok $sv->wait_log(qr/AGT0343: the lease of run $call->[1] .*is lost/), 'the runner of a silent call is told';
     my $next = call({ do => 'save' }, thread => $call->[0]);
     is result_of($next), 'ok', 'the thread serves the next call';
 };
@@ -267,7 +267,7 @@ subtest 'the deletion of the thread of a call frees its slot' => sub {
     wait_for('the runner to have it', sub { attempts($call) });
     is sql("select code from agent.delete_thread('$DEPLOYMENT', '$call->[0]')"), 'ok', 'a thread with a silent call is deleted';
     $sv->wake('C');
-    ok $sv->wait_log(qr/AGT0343: run $call->[1]/), 'the runner is told that the call is gone';
+    ok $sv->wait_log(qr/AGT0343: the lease of run $call->[1]/), 'the runner is told that the call is gone';
 };
 
 subtest 'a call whose checkpoint is deleted before it begins fails, and the state is as before' => sub {

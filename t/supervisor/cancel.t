@@ -80,7 +80,7 @@ subtest 'delete thread: its run ends, its runner continues' => sub {
     my $before = $sv->log_text;
     is sql("select code from agent.delete_thread('$deployment', '$thread')"), 'ok', 'the thread is deleted';
     $sv->wake('C');
-    $sv->wait_log(qr/AGT0343: run $run .* is no longer leased to this worker/);
+    $sv->wait_log(qr/AGT0343: the lease of run $run .* is lost/);
     my $after = create_run({ do => 'noop' });
     $sv->wake;
     wait_status($after, 'success');

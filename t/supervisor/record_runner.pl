@@ -94,6 +94,8 @@ my %steps = (
     # Sends a line; `ack` waits for the reply with that number.
     send => sub { my ($run, %members) = @_; send_of($run, %{ with_digests(\%members) }); return 0 },
     ack => sub { my ($run, $id, %members) = @_; send_of($run, %{ with_digests(\%members) }, ack => $id); $run->{ack} = $id; return 1 },
+    # Waits until the gate is opened; so does the whole runner.
+    gate => sub { my ($run, $path) = @_; flush(); open my $gate, '<', $path or die "$path: $!\n"; readline $gate; return 0 },
     die => sub { flush(); exit 1 },
     mute => sub { flush(); sleep 3600 while 1 },
 );

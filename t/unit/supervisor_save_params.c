@@ -17,6 +17,7 @@
 enum {
     IDS = 3,
     EPOCHS,
+    BATCHES,
     LOCKS_THREAD,
     LAST_EVENTS,
     STATUSES,
@@ -141,7 +142,8 @@ static agent_db_params_t make(const fixture_t *fixture)
 {
     agent_db_params_t params;
 
-    agent_save_params_make(&params, "7", first_batch(&fixture->runs->batches),
+    agent_save_params_make(&params, "7", &fixture->runs->leases,
+                           first_batch(&fixture->runs->batches),
                            fixture->runs->context->pool);
     assert_string_equal(params.values[0], "7");
     return params;
@@ -154,6 +156,7 @@ static void a_run_has_its_end_and_the_number_of_its_last_event(void **state)
     agent_db_params_t params;
 
     fixture->leases[0]->next_seq = 5;
+    fixture->leases[0]->saved_batches = 2;
     add(fixture, 0, AGENT_ITEM_METADATA, EVENT("\"data\":{}"));
     add(fixture, 1, AGENT_ITEM_END,
         "{\"type\":\"end\",\"status\":\"error\",\"error\":{\"a\":1},"
@@ -165,6 +168,7 @@ static void a_run_has_its_end_and_the_number_of_its_last_event(void **state)
     assert_string_equal(show(&params, IDS, pool),
                         "00000000; 11111111; 22222222");
     assert_string_equal(show(&params, EPOCHS, pool), "1; 1; 1");
+    assert_string_equal(show(&params, BATCHES, pool), "3; 1; 1");
     assert_string_equal(show(&params, LOCKS_THREAD, pool), "f; t; t");
     assert_string_equal(show(&params, LAST_EVENTS, pool), "6; null; null");
     assert_string_equal(show(&params, STATUSES, pool), "null; error; timeout");

@@ -57,9 +57,9 @@ struct agent_batch_t {
     apr_uint64_t number;
     apr_uint64_t after;
     apr_time_t sent_at;
-    /* No more items are added; it is in flight. */
-    bool is_sealed;
-    bool is_sent;
+    bool is_sealed;    /* no more items are added */
+    bool is_sent;      /* it is in flight */
+    bool is_sent_once; /* it is, or it was */
     /* Of a dedicated one: its last attempt could take half of the lease. */
     bool has_long_limit;
     /* Failures that count (../statement/save_failure.c). */

@@ -46,6 +46,9 @@ void agent_batch_move_run(agent_batch_queue_t *queue, agent_batch_t *batch,
     for (int i = run->first; i >= 0; i = agent_batch_item(batch, i)->next) {
         agent_batch_copy(queue, to, run, batch, i);
     }
+    /* If these lines were sent they keep their number, which says nothing of
+     * lines that are added. */
+    to->is_sealed |= batch->is_sent_once;
     agent_batch_discard_run(queue, batch, run);
 }
 

@@ -115,7 +115,7 @@ bool agent_batch_send_has(const agent_batch_queue_t *queue,
 
 void agent_batch_send_begin(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    batch->is_sealed = true;
+    batch->is_sealed = batch->is_sent_once = true;
     batch->sent_at = queue->context->now;
     agent_batch_set_sent(queue, batch, true);
     if (batch->is_dedicated) {

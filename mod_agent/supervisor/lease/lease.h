@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of leases: the runs this worker holds. A lease has two sides that
- * end independently: the database's (its end is committed, or it is released or
- * lost) and the runner's (it sends `end` or dies). ../runner/run/run_end.h ends
- * them. */
+/* The table of leases: runs that this worker holds. Each has two sides that end
+ * independently (../runner/run/run_end.h): the database's (its end is saved, or
+ * it is released or lost), and the runner's (it sends `end` or dies). */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
 
@@ -71,11 +70,10 @@ struct agent_lease_t {
     /* Length of its start line, first an estimate; failed compositions. */
     apr_size_t start_bytes;
     agent_retry_t start_retry;
-    /* The statement in flight composes the line; the runner was given it. */
-    bool is_start_sent;
-    bool is_started;
-    bool is_repeated; /* a runner had not ended an earlier lease of the run */
-    bool is_stopping; /* it was sent `stop`: it may end as drained */
+    bool is_start_sent; /* the statement in flight composes the line */
+    bool is_started;    /* the runner was given it */
+    bool is_repeated;   /* a runner had not ended an earlier lease of the run */
+    bool is_stopping;   /* it was sent `stop`: it may end as drained */
     /* How many runs may share its next runner. 0: as many as before;
      * AGENT_SHARED_BY_ANY: any number, since it has passed quarantine. */
     int next_max_shared;
@@ -88,6 +86,7 @@ struct agent_lease_t {
     /* Number of the next event; last number known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
+    int saved_batches; /* known to be committed */
     agent_credit_t credit;
     agent_batch_size_t batch_size;
     agent_runner_request_t request;

@@ -96,7 +96,7 @@ static const agent_statement_t save_batch = {
            "from agent.save_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
            "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
            "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33, "
-           "$34)"};
+           "$34, $35)"};
 
 static apr_status_t send_batch(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -111,7 +111,8 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
         abort();
     }
     queue->sent_at = queue->context->now;
-    agent_save_params_make(&params, save->worker->id, batch, database->scratch);
+    agent_save_params_make(&params, save->worker->id, &save->runs->leases,
+                           batch, database->scratch);
     agent_batch_send_begin(queue, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err,
                                 database->scratch);
@@ -157,7 +158,8 @@ static apr_status_t send_dedicated(void *part, agent_database_t *database,
     batch->has_long_limit = !is_on_bulk && agent_save_needs_long_limit(lease);
     database->limit = agent_save_limit(save->runs->context, batch);
     print_timeouts(timeouts, save, batch, pool);
-    agent_save_params_make(&params, save->worker->id, batch, pool);
+    agent_save_params_make(&params, save->worker->id, &save->runs->leases,
+                           batch, pool);
     agent_batch_send_begin(queue, batch);
     return agent_db_send_both(database->db, &set_timeouts, timeouts,
                               &save_batch, &params, err, pool);
@@ -177,6 +179,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
+    lease->saved_batches++;
     lease->records.saved = run->last_record;
     agent_credit_save(lease, run->line_bytes);
     agent_runner_request_save(&save->runs->requests, lease);
@@ -191,8 +194,8 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
 /*
  * The output that follows is discarded at once: if the database had lost the
  * claim, the next one has the same epoch, and would save it without this. If it
- * had lost output instead, this worker has the run under the next epoch, and
- * gives it back.
+ * had lost output instead, the run is still leased to this worker, which no
+ * longer knows it and gives it back.
  */
 static void settle_fenced(const agent_save_t *save,
                           const agent_batch_run_t *run)

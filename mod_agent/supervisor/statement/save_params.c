@@ -19,6 +19,7 @@ static const agent_db_type_t types[SAVE_COLUMNS] = {
     [RUN_DEPLOYMENT] = AGENT_DB_UUID,
     [RUN_ID] = AGENT_DB_UUID,
     [RUN_EPOCH] = AGENT_DB_INTEGER,
+    [RUN_BATCH] = AGENT_DB_INTEGER,
     [RUN_LOCKS_THREAD] = AGENT_DB_BOOLEAN,
     [RUN_LAST_EVENT] = AGENT_DB_BIGINT,
     [RUN_STATUS] = AGENT_DB_TEXT,
@@ -236,13 +237,21 @@ static void add_item(save_params_t *params, const agent_batch_t *batch,
     run->locks_thread = true;
 }
 
-static void add_run(save_params_t *params, const save_run_t *run)
+static void add_run(save_params_t *params, const agent_lease_table_t *leases,
+                    const save_run_t *run)
 {
     const agent_batch_run_t *of = run->run;
+    const agent_lease_t *lease = agent_lease_find(leases, &of->key);
 
     agent_db_column_uuid(&params->columns[RUN_DEPLOYMENT], of->deployment_id);
     agent_db_column_uuid(&params->columns[RUN_ID], of->key.run_id);
     add_number(params, RUN_EPOCH, of->key.epoch);
+    if (lease != NULL) {
+        add_number(params, RUN_BATCH, lease->saved_batches + 1);
+    }
+    else {
+        add_null(params, RUN_BATCH);
+    }
     agent_db_column_boolean(&params->columns[RUN_LOCKS_THREAD],
                             run->locks_thread);
     if (of->last_seq >= 0) {
@@ -289,6 +298,7 @@ static void end_params(agent_db_params_t *out, const char *worker_id,
 }
 
 void agent_save_params_make(agent_db_params_t *params, const char *worker_id,
+                            const agent_lease_table_t *leases,
                             const agent_batch_t *batch, apr_pool_t *pool)
 {
     save_params_t *made = apr_pcalloc(pool, sizeof(*made));
@@ -311,7 +321,7 @@ void agent_save_params_make(agent_db_params_t *params, const char *worker_id,
         }
     }
     for (int i = 0; i < made->runs->nelts; i++) {
-        add_run(made, APR_ARRAY_IDX(made->runs, i, save_run_t *));
+        add_run(made, leases, APR_ARRAY_IDX(made->runs, i, save_run_t *));
     }
     end_params(params, worker_id, made);
 }

@@ -12,6 +12,7 @@ typedef enum save_column_t {
     RUN_DEPLOYMENT,
     RUN_ID,
     RUN_EPOCH,
+    RUN_BATCH,
     RUN_LOCKS_THREAD,
     RUN_LAST_EVENT,
     RUN_STATUS,

@@ -151,8 +151,9 @@
 
 \ir leases/apply_ends.sql
 \ir leases/end_closed_runs.sql
-\ir leases/fence_gaps.sql
+\ir leases/fence_batch.sql
 \ir leases/fence_leases.sql
+\ir leases/find_ended_runs.sql
 \ir leases/lock_leases.sql
 \ir leases/lock_descriptions.sql
 \ir leases/lock_ready_runs.sql

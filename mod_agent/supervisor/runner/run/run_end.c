@@ -79,8 +79,9 @@ void agent_run_end_lose(agent_runs_t *runs, agent_lease_t *lease)
 {
     agent_report_write(
         runs->context, AGENT_LOG_NOTICE, "AGT0343", 0,
-        "run %.36s (attempt %d) is no longer leased to this worker: "
-        "deleted, or claimed by another one after the lease expired",
+        "the lease of run %.36s (attempt %d) is lost: the run was deleted, or "
+        "claimed by another worker after the lease expired, or the database "
+        "has lost output of it",
         lease->key.run_id, lease->attempt);
     if (lease->group != NULL) {
         agent_run_end_cancel(runs, lease, AGENT_CAUSE_LOST);

@@ -112,6 +112,7 @@ begin
                set state = 'leased',
                    worker_id = p_worker_id,
                    epoch = q.epoch + 1,
+                   batch_no = 0,
                    attempts = q.attempts + 1,
                    started_at = coalesce(q.started_at, v_now),
                    -- The partition of the day of its creation may be dropped.

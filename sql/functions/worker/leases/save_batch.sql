@@ -2,12 +2,12 @@
 -- Saves, in one transaction, events, checkpoints, library records, reports about tasks and ends of the
 -- runs of a worker. Each kind is a set of arrays of equal length, one element per row; p_event_runs and
 -- p_checkpoint_runs have the position of the row's run among the runs, p_channel_checkpoints that of the checkpoint.
--- Items of a run whose lease the worker no longer holds are skipped, as are those of a run whose events do not follow
--- the stored ones (agent.fence_gaps). After an unclear commit the whole batch can be repeated: each row has a key. A
+-- Items of a run whose lease the worker no longer holds are skipped, as are those of a run whose batch before this one
+-- is not stored (agent.fence_batch). After an unclear commit the whole batch can be repeated: each row has a key. A
 -- value that does not fit its type (class 22) fails the whole batch, which is then saved run by run.
--- Runs: p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: of the batch, else before
---       it, null for none; p_statuses: null when it continues; p_is_failure: the worker made the end itself;
---       p_results: of calls that change nothing.
+-- Runs: p_batch_nos: the number of the batch among those of the lease, from 1; p_locks_thread: it has more than events
+--       and reports about tasks; p_last_event_seqs: of the batch, else before it, null for none; p_statuses: null when
+--       it continues; p_is_failure: the worker made the end itself; p_results: of calls that change nothing.
 -- Events: p_event_data: JSON text; with p_event_checkpoint_ids the values of that checkpoint are shown at the path
 --       p_event_paths in it, null for the values alone.
 -- Checkpoints and their channels: as in agent.collect_checkpoints.
@@ -23,6 +23,7 @@ create or replace function agent.save_batch(
     p_deployment_ids uuid[],
     p_run_ids uuid[],
     p_epochs integer[],
+    p_batch_nos integer[],
     p_locks_thread boolean[],
     p_last_event_seqs bigint[],
     p_statuses text[],
@@ -62,7 +63,12 @@ as $function$
 declare
     v_runs        agent.leased_run[];
     v_events      agent.batch_event[];
+    v_saved       agent.leased_run[];
     v_leases      agent.run_queue[];
+    v_records     agent.batch_record[];
+    v_epochs      integer[] := p_epochs;
+    v_held        uuid[];
+    v_ended       uuid[] := '{}';
     v_only_events boolean := not true = any (p_locks_thread);
     v_promoted    boolean := false;
     v_started     timestamptz := clock_timestamp();
@@ -72,11 +78,11 @@ begin
     v_runs := (
         select array_agg(agent.make_leased_run(
                    k.deployment_id, k.run_id, k.epoch, k.locks_thread, k.status, k.error, k.seq, k.is_failure,
-                   k.result))
+                   k.result, k.batch_no))
           from unnest(
-                   p_deployment_ids, p_run_ids, p_epochs, p_locks_thread, p_last_event_seqs, p_statuses, p_errors,
-                   p_is_failure, p_results)
-               as k (deployment_id, run_id, epoch, locks_thread, seq, status, error, is_failure, result));
+                   p_deployment_ids, p_run_ids, p_epochs, p_batch_nos, p_locks_thread, p_last_event_seqs, p_statuses,
+                   p_errors, p_is_failure, p_results)
+               as k (deployment_id, run_id, epoch, batch_no, locks_thread, seq, status, error, is_failure, result));
     v_events := (
         select array_agg(agent.make_event(
                    p_deployment_ids[i.run], p_run_ids[i.run], p_epochs[i.run], i.seq, i.event,
@@ -94,7 +100,7 @@ begin
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
-    v_leases := agent.fence_gaps(agent.fence_leases(p_worker_id, v_runs), v_runs, p_event_runs, p_event_seqs);
+    v_leases := agent.fence_batch(p_worker_id, v_runs);
     v_locking := clock_timestamp() - v_parsed;
 
     if v_leases is not null and v_events is not null then
@@ -111,57 +117,40 @@ begin
         return;
     end if;
 
-    if p_records is not null then
-        perform agent.save_records(p_worker_id, agent.parse_records(p_records));
+    v_saved := v_runs;
+    v_records := agent.parse_records(p_records);
+    if cardinality(v_leases) is distinct from cardinality(v_runs) then
+        -- The others may still be leased to the worker.
+        v_held := array(select l.run_id from unnest(v_leases) l);
+        v_saved := array(select k from unnest(v_runs) k where k.run_id = any (v_held));
+        v_epochs := array(select case when k.run_id = any (v_held) then k.epoch end from unnest(v_runs) k);
+        v_records := array(select r from unnest(v_records) r where r.run_id = any (v_held));
+        v_ended := agent.find_ended_runs(p_worker_id, v_runs);
+    end if;
+    if v_records is not null then
+        perform agent.save_records(p_worker_id, v_records);
     end if;
     if p_checkpoint_ids <> '{}' then
         perform agent.save_checkpoints(p_worker_id, agent.collect_checkpoints(
-            p_deployment_ids, p_run_ids, p_epochs, p_checkpoint_runs, p_namespaces, p_checkpoint_ids, p_parents,
+            p_deployment_ids, p_run_ids, v_epochs, p_checkpoint_runs, p_namespaces, p_checkpoint_ids, p_parents,
             p_next, p_tasks, p_metadata, p_formats, p_channel_checkpoints, p_channel_names, p_channel_kinds,
             p_channel_keeps, p_channel_lengths, p_channel_bytes, p_channel_contents, p_channel_elements));
     end if;
     if not v_only_events then
-        v_promoted := agent.apply_ends(p_worker_id, v_runs);
-    end if;
-
-    -- All leases were held: no run needs to be looked up to tell how it ended.
-    if cardinality(v_leases) = cardinality(v_runs) then
-        return query
-            select k.run_id, 'saved', k.status is not null, v_promoted, agent.elapsed_usec(v_started, v_locking)
-              from unnest(v_runs) k;
-        return;
+        v_promoted := agent.apply_ends(p_worker_id, v_saved);
     end if;
 
     return query
         select k.run_id,
-               case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
-               u.run_id is not null or c.call_id is not null,
+               case when v_held is null or k.run_id = any (v_held || v_ended) then 'saved' else 'fenced' end,
+               (k.status is not null and (v_held is null or k.run_id = any (v_held))) or k.run_id = any (v_ended),
                v_promoted, agent.elapsed_usec(v_started, v_locking)
-          from unnest(v_runs) k
-          left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
-          left join lateral (
-                select e.run_id
-                  from agent.usage_events e
-                 where q.run_id is null
-                   and e.deployment_id = k.deployment_id
-                   and e.run_id = k.run_id and e.epoch = k.epoch
-                   and e.worker_id = p_worker_id
-                 limit 1
-               ) u on true
-          left join lateral (
-                select x.call_id
-                  from agent.calls x
-                 where q.run_id is null and u.run_id is null
-                   and x.call_id = k.run_id and x.epoch = k.epoch
-                   and x.deployment_id is not distinct from k.deployment_id
-                   and x.worker_id = p_worker_id
-                 limit 1
-               ) c on true;
+          from unnest(v_runs) k;
 end
 $function$;
 
 comment on function agent.save_batch(
-    bigint, uuid[], uuid[], integer[], boolean[], bigint[], text[], json[], boolean[], json[], integer[], bigint[],
-    text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[], integer[],
-    text[], text[], integer[], integer[], bigint[], text[], text[], json, json) is
+    bigint, uuid[], uuid[], integer[], integer[], boolean[], bigint[], text[], json[], boolean[], json[], integer[],
+    bigint[], text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[],
+    integer[], text[], text[], integer[], integer[], bigint[], text[], text[], json, json) is
     'Saves events, checkpoints, tasks and ends of a worker''s runs.';
