@@ -61,7 +61,7 @@ my @PHRASES = (
     [ qr/\bbegins? the time\b/i,       'restarts the time to live' ],
     [ qr/\bspawner_origin\b/,          'spawn_params' ],
     [ qr/(?<![a-z])lanes?(?![a-z])/i, 'dedicated batch' ],
-    [ qr/\bis_in_doubt\b|\bdoubt_until\b|\bagent_database_facts_t\b/, 'has_lost_claim, agent_session_info_t' ],
+    [ qr/\bis_in_doubt\b|\bdoubt_until\b|\bagent_database_facts_t\b/, 'agent_session_info_t' ],
     [ qr/\bctl_say_|\bagent_invitation_/, 'ctl_output_, agent_new_key_' ],
     [ qr/_vouch|vouch_|\bvouch|\bis_unclean\b|\brlr_question_t\b/i, 'attest, has_used_share, pending request' ],
     [ qr/\bagent_pace_|\bAGENT_PACE_|\bAGENT_BACKLOG_WEIGHT\b|\bagent_batch_weigh\b/, 'agent_batch_size_, cost' ],

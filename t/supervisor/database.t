@@ -83,38 +83,44 @@ for my $part (qw(request result)) {
 
 subtest 'the result of a claim is lost: new runs execute though another run never pauses its output' => sub {
     my $proxy = TestProxy->new($pg);
-    # No pings: the runner reads nothing.
-    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo,
-        timing_ms => { ping_interval => 3_600_000, kill => 1000 });
-    $sv->wait_ready;
+    # No pings: the runner of that run reads nothing.
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, runners => 2, slots => 1,
+        timing_ms => { ping_interval => 3_600_000 });
+    $sv->wait_runners(2);
     my $talker = create_run({ do => 'stream', count => 2_000_000_000, once => 1 });
     $sv->wake;
     wait_for('its output', sub { sql("select count(*) from (select from agent.run_events "
         . "where run_id = '$talker' limit 100) x") == 100 });
     my $run;
-    $proxy->lose('result', 'claim_runs', sub { $run = create_run({ do => 'noop' }); $sv->wake });
+    $proxy->lose('result', 'claim_runs', sub { $run = create_run({ do => 'noop', name => 'of a lost claim' }); $sv->wake },
+        'of a lost claim');
     wait_status($run, 'success');
+    is sql("select epoch from agent.usage_events where run_id = '$run'"), 2, 'the run of the lost claim is given back';
+    is sql("select concat_ws(' ', state, epoch) from agent.run_queue where run_id = '$talker'"), 'leased 1',
+        'the run that never pauses continues under its lease';
+    kill KILL => $sv->runner_pids;
     wait_status($talker, 'success');
-    is attempts_of($talker), 1, 'the attempt of the run that never pauses is not counted';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-# A supervisor behind the proxy, whose runs may end for a second when the result of a claim is lost.
+# A supervisor behind the proxy.
 sub start_behind {
     my ($proxy) = @_;
-    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 12,
-        timing_ms => { %{ patient_timing() }, kill => 1000 });
+    my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, lease_sec => 12, timing_ms => patient_timing());
     $sv->wait_ready;
     return $sv;
 }
 
-# Loses the result of a claim, and waits for the end of a later run of another thread.
+# Loses the result of a claim, and waits for the ends of its run and of a later one.
 sub execute_after_loss {
     my ($sv, $proxy) = @_;
-    $proxy->lose('result', 'claim_runs', sub { create_run({ do => 'noop' }); $sv->wake });
+    my $lost;
+    $proxy->lose('result', 'claim_runs', sub { $lost = create_run({ do => 'noop', name => 'of a lost claim' }); $sv->wake },
+        'of a lost claim');
     my $run = create_run({ do => 'noop' });
     $sv->wake;
-    return wait_status($run, 'success');
+    $sv->wait_log(qr/AGT0379.*$lost/);
+    return wait_status($run, 'success') && wait_status($lost, 'success');
 }
 
 subtest 'the result of a claim is lost: new runs execute while output of another run lacks memory' => sub {
@@ -125,9 +131,8 @@ subtest 'the result of a claim is lost: new runs execute while output of another
     my $sv = start_behind($proxy);
     my $writer = $sv->start_run({ do => 'stream', count => 1, bytes => 700 });
     $sv->wait_log(qr/AGT0378/);
-    ok execute_after_loss($sv, $proxy), 'a new run of another thread ends';
+    ok execute_after_loss($sv, $proxy), 'the run of the lost claim ends, and a new one';
     is status_of($writer), 'pending', 'the run whose output is not saved has not ended';
-    like $sv->log_text, qr/AGT0329/, 'the log says that its output is dropped';
     sql('drop trigger at_line on agent.run_events');
     wait_status($writer, 'success');
     is attempts_of($writer), 1, 'later it ends at its first attempt';
@@ -143,7 +148,7 @@ subtest 'the result of a claim is lost: new runs execute while another run is lo
     my $lock = hold_lock("select from agent.run_queue where run_id = '$writer' for update");
     open_gate($gate);
     $sv->wait_log(qr/AGT0313: save_batch failed: 55P03/);
-    ok execute_after_loss($sv, $proxy), 'a new run of another thread ends';
+    ok execute_after_loss($sv, $proxy), 'the run of the lost claim ends, and a new one';
     is status_of($writer), 'pending', 'the locked run has not ended';
     release_lock($lock);
     wait_status($writer, 'success');
@@ -319,7 +324,7 @@ subtest 'a claim whose function returns another type than before ends no runner'
     wait_status($long, 'success');
     is attempts_of($run, $long), 1, 'each run ends at its first attempt';
     like $sv->log_text, qr/AGT0311.*0A000/, 'the connection is replaced';
-    unlike $sv->log_text, qr/AGT0315|AGT0331/, 'the claim is not taken for lost, and no runner ends';
+    unlike $sv->log_text, qr/AGT0331|AGT0379/, 'the claim is not taken for lost, and no runner ends';
     is $sv->stop, 0, 'the supervisor exits with status 0';
     sql("drop function agent.claim_runs($types)");
     sql("alter function agent.kept($types) rename to claim_runs");

@@ -5,6 +5,8 @@
  * and worker.h. */
 #include "supervisor_pools.h"
 
+#include "../../mod_agent/supervisor/statement/check.h"
+
 /* The longest of intervals that vary by 20 %. */
 #define LONGEST(interval) ((interval)*6 / 5)
 
@@ -206,6 +208,35 @@ static void a_runner_that_ends_is_replaced_in_its_pool(void **state)
     assert_int_equal(f->runners.pools[0].ordinary.failures, 0);
 }
 
+/* The first search may come before the server has ended the statement. */
+static void a_lost_claim_delays_no_claim_and_its_runs_are_searched_twice(
+    void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS - 1);
+    agent_db_t db = {.prepared = apr_array_make(*state, 1, sizeof(void *))};
+    agent_database_t database = {
+        .context = &f->context, .db = &db, .scratch = *state};
+    agent_runner_table_t none;
+    agent_lease_check_t check = {.worker = &f->worker,
+                                 .runners = &none,
+                                 .runs = &f->runs,
+                                 .schedule = &f->schedule};
+    agent_error_t *err;
+
+    agent_runner_init(&none, &f->context, &f->poll);
+    f->context.timing.statement = apr_time_from_sec(5);
+    f->control.sent_at = NOW - apr_time_from_sec(1);
+    agent_claim_choose(&f->claim);
+    (agent_claim_operation.fail)(&f->claim, AGENT_FAILURE_LOST);
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+    agent_schedule_search(&f->schedule);
+    agent_check_operation.send(&check, &database, &err);
+    assert_true(f->schedule.search_at == NOW + apr_time_from_sec(4));
+    f->context.now = f->schedule.search_at;
+    agent_check_operation.send(&check, &database, &err);
+    assert_true(f->schedule.search_at > f->context.now + apr_time_from_sec(5));
+}
+
 static void nothing_is_claimed_during_a_drain(void **state)
 {
     fixture_t *f = make_fixture(*state, SLOTS - 1);
@@ -278,6 +309,8 @@ int main(void)
         CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),
         CHECK_TEST(pools_without_work_are_not_looked_at),
         CHECK_TEST(a_runner_that_ends_is_replaced_in_its_pool),
+        CHECK_TEST(
+            a_lost_claim_delays_no_claim_and_its_runs_are_searched_twice),
         CHECK_TEST(nothing_is_claimed_during_a_drain),
         CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),
     };

@@ -68,32 +68,6 @@ static void the_end_of_the_supervisor_gives_up_no_run(void **state)
     assert_int_equal(f->reports, 0);
 }
 
-static void a_worker_that_registers_again_gives_up_a_run(void **state)
-{
-    fixture_t *f = make_fixture(*state);
-
-    f->context.mode = AGENT_MODE_RUNNING;
-    agent_worker_deregister(&f->worker);
-    fail_often(f);
-    assert_int_equal(f->worker.dead->nelts, 0);
-    assert_int_equal(f->worker.state, AGENT_WORKER_REGISTERING);
-    assert_true(f->reports > 0);
-}
-
-/* A lock on the row of one of its runs may last. */
-static void a_worker_registers_again_before_its_runs_are_released(void **state)
-{
-    fixture_t *f = make_fixture(*state);
-
-    f->context.mode = AGENT_MODE_RUNNING;
-    agent_worker_deregister(&f->worker);
-    assert_int_equal(f->worker.state, AGENT_WORKER_DEREGISTERING);
-    (agent_mark_dead_operation.fail)(&f->worker, AGENT_FAILURE_TIMEOUT);
-    assert_int_equal(f->worker.state, AGENT_WORKER_REGISTERING);
-    assert_int_equal(f->worker.dead->nelts, 1);
-    assert_false(APR_ARRAY_IDX(f->worker.dead, 0, agent_dead_t).is_counted);
-}
-
 static void fail_once(fixture_t *f, agent_failure_t failure)
 {
     (agent_mark_dead_operation.fail)(&f->worker, failure);
@@ -170,8 +144,6 @@ int main(void)
         CHECK_TEST(
             a_release_that_has_crashed_the_database_three_times_is_given_up),
         CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
-        CHECK_TEST(a_worker_registers_again_before_its_runs_are_released),
-        CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),
     };
 
     return CHECK_RUN(tests);

@@ -18,6 +18,9 @@ typedef struct agent_schedule_t {
      * know. */
     apr_time_t check_at;
     apr_time_t search_at;
+    /* The server may execute a claim until then whose result was lost: its runs
+     * will be leased to this worker, which does not know them. */
+    apr_time_t lost_claim_until;
     /* claim_webhooks: when it is due, and when it was sent last. */
     apr_time_t webhooks_at;
     apr_time_t webhooks_sent_at;

@@ -89,6 +89,18 @@ static const char *print_others(const agent_runs_t *runs, apr_pool_t *pool)
     return end_array(&items);
 }
 
+/* After a lost claim once more when it has ended in the server. */
+static apr_time_t next_search(const agent_schedule_t *schedule)
+{
+    const agent_context_t *context = schedule->context;
+    apr_time_t next = agent_database_after(
+        context, agent_context_longest_statement(context));
+
+    return schedule->lost_claim_until > context->now
+        ? AGENT_MIN(schedule->lost_claim_until, next)
+        : next;
+}
+
 static apr_status_t send_check(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
@@ -103,9 +115,7 @@ static apr_status_t send_check(void *part, agent_database_t *database,
     params[2] = check->is_search ? print_others(check->runs, pool) : NULL;
     schedule->check_at = agent_database_after(database->context, INTERVAL);
     if (check->is_search) {
-        schedule->search_at = agent_database_after(
-            database->context,
-            agent_context_longest_statement(database->context));
+        schedule->search_at = next_search(schedule);
     }
     return agent_db_send(database->db, &check_leases, params, err, pool);
 }

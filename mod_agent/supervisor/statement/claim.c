@@ -383,8 +383,8 @@ static void fail_claim(void *part, agent_failure_t failure)
             &claim->limit, AGENT_MAX(claim->ordinary, claim->quarantined));
     }
     if (failure == AGENT_FAILURE_LOST) {
-        /* Runs may be leased to this worker that it does not know. */
-        agent_worker_lose_claim(claim->worker);
+        claim->schedule->lost_claim_until = claim->worker->control->sent_at
+            + claim->context->timing.statement;
     }
 }
 

@@ -97,8 +97,7 @@ static bool any_pool_has_slot(const agent_claim_t *claim)
 apr_time_t agent_claim_due(const agent_claim_t *claim)
 {
     if (claim->context->mode != AGENT_MODE_RUNNING
-        || !agent_worker_is_live(claim->worker) || claim->worker->has_lost_claim
-        || claim->runners->is_stopped
+        || !agent_worker_is_live(claim->worker) || claim->runners->is_stopped
         || agent_batch_is_full(&claim->runs->batches)) {
         return AGENT_CLOCK_NEVER;
     }

@@ -58,7 +58,6 @@ static void warn_of_connections(const agent_context_t *context,
 void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
                                const agent_session_info_t *info)
 {
-    worker->connected_at = worker->context->now;
     if (is_first) {
         warn_of_settings(worker->context, info->unsafe);
         warn_of_connections(worker->context, info->connections);
@@ -75,7 +74,6 @@ void agent_worker_on_connected(agent_worker_t *worker, bool is_first,
 
 void agent_worker_on_bulk_connected(agent_worker_t *worker, bool is_first)
 {
-    worker->connected_at = worker->context->now;
     if (!is_first) {
         delay_sweep(worker);
     }
@@ -135,7 +133,6 @@ static void become_fenced(agent_worker_t *worker)
     }
     worker->state = AGENT_WORKER_NEW;
     worker->runners->is_stopped = false;
-    worker->has_lost_claim = false;
 }
 
 static void receive_renew(void *part, const agent_db_result_t *result)
@@ -210,74 +207,10 @@ static void fence_self(agent_worker_t *worker)
     }
 }
 
-/* ---- a claim whose result was lost ---- */
-
-void agent_worker_lose_claim(agent_worker_t *worker)
-{
-    if (agent_worker_is_live(worker) && !worker->has_lost_claim) {
-        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0315", 0,
-                           "the result of a claim was lost: registering again "
-                           "when the runs under way have ended, within %d s",
-                           worker->context->config->lease_sec);
-        worker->has_lost_claim = true;
-        worker->reregister_by = worker->context->now
-            + worker->context->timing.kill;
-    }
-}
-
-/* All runs that this worker knows have ended and are saved. */
-static bool may_deregister(const agent_worker_t *worker)
-{
-    return worker->runs->leases.held == 0
-        && agent_batch_is_empty(&worker->runs->batches)
-        && agent_release_is_empty(&worker->runs->releases);
-}
-
-/*
- * Whether what is still not saved or released is given up: it had the time of
- * the longest statement, also after a reconnect, since a line that crashes the
- * database is to be found by its next attempts. The statement of a shared batch
- * ends soon.
- */
-static bool is_overdue(const agent_worker_t *worker)
-{
-    apr_time_t begin = AGENT_MAX(worker->reregister_by, worker->connected_at);
-
-    return begin + agent_context_longest_statement(worker->context)
-        <= worker->context->now
-        && worker->control->lost_at == 0 && worker->bulk->lost_at == 0
-        && worker->runs->batches.sent_shared == NULL;
-}
-
-static void recover_from_lost_claim(agent_worker_t *worker)
-{
-    /* Before the checks below: while runners send output there is always
-     * something to save. */
-    if (worker->reregister_by <= worker->context->now
-        && worker->runs->leases.held > 0) {
-        agent_runner_exit_kill_all(worker->runners, worker->runs,
-                                   AGENT_LOSS_UNCOUNTED, "registering again");
-    }
-    if (!may_deregister(worker) && is_overdue(worker)) {
-        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0329", 0,
-                           "output that is not saved is dropped to register "
-                           "again: its runs start again from their "
-                           "checkpoints");
-        forget_runs(worker);
-    }
-    if (may_deregister(worker)) {
-        agent_worker_deregister(worker);
-    }
-}
-
 void agent_worker_tick(agent_worker_t *worker)
 {
     if (agent_worker_next_tick(worker) <= worker->context->now) {
         fence_self(worker);
-    }
-    if (worker->has_lost_claim && agent_worker_is_live(worker)
-        && worker->context->mode == AGENT_MODE_RUNNING) {
-        recover_from_lost_claim(worker);
     }
 }
 

@@ -86,15 +86,6 @@ typedef struct agent_worker_t {
     apr_time_t renew_at;
     apr_time_t retry_at;
     apr_time_t sweep_at;
-    /*
-     * The result of a claim was lost: runs may be leased to this worker that it
-     * does not know. The runs it knows may end until reregister_by; then they
-     * are released, the others requeued, and the worker registers again.
-     */
-    apr_time_t reregister_by;
-    bool has_lost_claim;
-    /* When the control or the bulk connection was made last. */
-    apr_time_t connected_at;
 } agent_worker_t;
 
 extern const agent_operation_t agent_list_operation;
@@ -135,16 +126,12 @@ void agent_worker_tick(agent_worker_t *worker);
 /* When agent_worker_tick() must be called at the latest. */
 apr_time_t agent_worker_next_tick(const agent_worker_t *worker);
 
-/* The result of a claim was lost: no more claims; the worker registers again
- * when the runs that it knows have ended. */
-void agent_worker_lose_claim(agent_worker_t *worker);
-
 /* Adds a worker to be marked dead, unless it is listed or the list is full. */
 void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
                            bool is_swept);
 
-/* Deregisters this worker, if it is registered: its runs are requeued, and the
- * attempt does not count. */
+/* Deregisters this worker, if it is registered, when the supervisor ends: its
+ * runs are requeued, and the attempt does not count. */
 void agent_worker_deregister(agent_worker_t *worker);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mark_worker_dead; see worker.h. It releases the runs of predecessors, of
- * workers whose lease has expired, and of this worker when it deregisters. It
- * delays a new registration until its first result, and neither claims nor
- * renewals, however long it takes or however often it fails.
+ * workers whose lease has expired, and of this worker when the supervisor ends.
+ * It delays neither registrations nor claims nor renewals, however long it
+ * takes or however often it fails.
  */
 #include "worker.h"
 
@@ -50,19 +50,12 @@ void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
     }
 }
 
-static bool is_self(const agent_worker_t *worker, const agent_dead_t *dead)
-{
-    return worker->state == AGENT_WORKER_DEREGISTERING
-        && strcmp(dead->id, worker->id) == 0;
-}
-
-/* Whether it is this worker's own end, and the supervisor ends with it: until
- * its time is over the statement is repeated; then other workers release what
- * it has left. */
+/* Whether it is this worker's own end: until the time of the supervisor is over
+ * the statement is repeated; then other workers release what it has left. */
 static bool is_last(const agent_worker_t *worker)
 {
-    return worker->context->mode != AGENT_MODE_RUNNING
-        && is_self(worker, get_dead(worker, 0));
+    return worker->state == AGENT_WORKER_DEREGISTERING
+        && strcmp(get_dead(worker, 0)->id, worker->id) == 0;
 }
 
 static apr_time_t due_dead(void *part)
@@ -117,10 +110,8 @@ static apr_status_t send_dead(void *part, agent_database_t *database,
 static void remove_dead(agent_worker_t *worker)
 {
     worker->dead_retry = (agent_retry_t){0};
-    if (is_self(worker, get_dead(worker, 0))) {
-        worker->state = worker->context->mode == AGENT_MODE_RUNNING
-            ? AGENT_WORKER_REGISTERING
-            : AGENT_WORKER_DEREGISTERED;
+    if (is_last(worker)) {
+        worker->state = AGENT_WORKER_DEREGISTERED;
     }
     worker->dead->nelts--;
     memmove(get_dead(worker, 0), get_dead(worker, 1),
@@ -210,10 +201,6 @@ static void fail_dead(void *part, agent_failure_t failure)
     agent_worker_t *worker = part;
 
     worker->dead_at = agent_database_retry_at(worker->context, failure);
-    /* The row of one of its runs may be locked for long. */
-    if (is_self(worker, get_dead(worker, 0)) && !is_last(worker)) {
-        worker->state = AGENT_WORKER_REGISTERING;
-    }
     if (agent_failure_is_transient(failure)) {
         return;
     }
@@ -259,7 +246,6 @@ void agent_worker_deregister(agent_worker_t *worker)
         }
         worker->state = AGENT_WORKER_DEREGISTERING;
         worker->dead_at = worker->context->now;
-        worker->has_lost_claim = false;
     }
     else {
         worker->state = AGENT_WORKER_DEREGISTERED;
