@@ -79,6 +79,7 @@ struct agent_lease_t {
     int next_max_shared;
     int quarantines_passed; /* see runner/quarantine.h */
     bool is_refused;        /* the database refused its output once */
+    bool has_crashed;       /* the database did, at a statement about it */
     agent_lease_state_t state;
     agent_lease_cause_t cause;
     /* The group of its runner; NULL once the runner's side has ended. */

@@ -44,6 +44,11 @@ static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
     if (may_be_cause && started > 1) {
         lease->next_max_shared = group_size(started);
     }
+    if (lease->has_crashed) {
+        agent_run_end_release(runs, lease, true,
+                              "the database crashed at a statement about it");
+        return;
+    }
     agent_run_end_release(runs, lease, may_be_cause && started == 1,
                           runner->reason);
 }

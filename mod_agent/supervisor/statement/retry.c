@@ -86,6 +86,14 @@ bool agent_retry_count_crash(agent_retry_t *retry, const agent_worker_t *worker)
     return ++retry->failures >= MAX_FAILURES;
 }
 
+bool agent_retry_is_at_fault(const agent_retry_t *retry,
+                             const agent_worker_t *worker)
+{
+    return retry->failures > 0
+        || (retry->crash_since > 0
+            && agent_retry_has_crashed(worker, retry->crash_since));
+}
+
 bool agent_retry_waits(const agent_retry_t *retry, const agent_worker_t *worker,
                        apr_time_t *next)
 {

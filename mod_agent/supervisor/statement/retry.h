@@ -40,6 +40,11 @@ bool agent_retry_has_crashed(const agent_worker_t *worker, apr_time_t since);
 bool agent_retry_count_crash(agent_retry_t *retry,
                              const agent_worker_t *worker);
 
+/* Whether failures of it count, or its last attempt crashed its process of the
+ * database. */
+bool agent_retry_is_at_fault(const agent_retry_t *retry,
+                             const agent_worker_t *worker);
+
 /* Whether its connection was lost and the control connection is not up: that
  * one would not get the notice of a crash. */
 static inline bool agent_retry_waits_for_control(const agent_retry_t *retry,

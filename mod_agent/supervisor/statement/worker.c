@@ -10,6 +10,7 @@
 #include "../base/order.h"
 #include "../runner/exit.h"
 #include "../runner/run/run_end.h"
+#include "retry.h"
 
 #define SWEEP_AFTER_CONNECT apr_time_from_sec(10)
 #define SWEEP_RETRY         apr_time_from_sec(1)
@@ -186,6 +187,22 @@ apr_time_t agent_worker_next_tick(const agent_worker_t *worker)
     return worker->runners->is_stopped ? kill_time(worker) : stop_time(worker);
 }
 
+/* Else a run whose statements crash the database would begin anew after each
+ * recovery that takes longer than the lease. */
+static void mark_crashes(const agent_worker_t *worker)
+{
+    apr_hash_index_t *i;
+
+    for (i = apr_hash_first(NULL, worker->runs->leases.by_key); i != NULL;
+         i = apr_hash_next(i)) {
+        agent_lease_t *lease = apr_hash_this_val(i);
+
+        lease->has_crashed = agent_retry_is_at_fault(&lease->start_retry,
+                                                     worker)
+            || agent_retry_is_at_fault(&lease->request.retry, worker);
+    }
+}
+
 static void fence_self(agent_worker_t *worker)
 {
     if (!worker->runners->is_stopped) {
@@ -198,6 +215,7 @@ static void fence_self(agent_worker_t *worker)
         agent_runner_signal_all(worker->runners, SIGSTOP);
     }
     if (kill_time(worker) <= worker->context->now) {
+        mark_crashes(worker);
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0324", 0,
                            "the lease has ended without a renewal: runners "
                            "are killed, their runs start again");
