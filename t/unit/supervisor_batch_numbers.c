@@ -13,42 +13,42 @@
 #define SHORT  ((apr_size_t)100)
 #define LONG   (AGENT_BATCH_LONG_LINE + 1)
 
-/* What the database has of a run. */
+/* A run in the database. */
 typedef struct row_t {
     int batch;
     int lines;
 } row_t;
 
-/* What was sent first under the last number of a run. */
+/* The first batch of a run under its last number. */
 typedef struct first_t {
     int batch;
     int last;
 } first_t;
 
-typedef struct trial_t {
+typedef struct round_t {
     queue_t *q;
     unsigned seed;
     int added[RUNS];
     first_t firsts[RUNS];
     row_t rows[RUNS];
-} trial_t;
+} round_t;
 
-static int choose(trial_t *trial, int count)
+static int choose(round_t *round, int count)
 {
-    trial->seed = trial->seed * 1103515245U + 12345U;
-    return (int)(trial->seed >> 16) % count;
+    round->seed = round->seed * 1103515245U + 12345U;
+    return (int)(round->seed >> 16) % count;
 }
 
 /* Its number among those of the run is in its length. */
-static void add_numbered(trial_t *trial, int run, apr_size_t base)
+static void add_numbered(round_t *round, int run, apr_size_t base)
 {
-    apr_size_t length = base + (apr_size_t)trial->added[run]++;
-    char *line = apr_palloc(trial->q->fixture->runs->context->pool, length);
+    apr_size_t length = base + (apr_size_t)round->added[run]++;
+    char *line = apr_palloc(round->q->fixture->runs->context->pool, length);
 
     memset(line, ' ', length);
     line[0] = '{';
     line[length - 1] = '}';
-    agent_batch_add(trial->q->batches, trial->q->fixture->leases[run],
+    agent_batch_add(round->q->batches, round->q->fixture->leases[run],
                     AGENT_ITEM_CHECKPOINT, line, length, -1);
 }
 
@@ -61,15 +61,15 @@ static int number_of(const agent_batch_t *batch, int item)
 
 /* A batch that is repeated has no other lines: if those were undone, the
  * number would not show it. */
-static void begin(trial_t *trial, agent_batch_t *batch)
+static void begin(round_t *round, agent_batch_t *batch)
 {
     apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
 
     for (; at != NULL; at = apr_hash_next(at)) {
         const agent_batch_run_t *run = apr_hash_this_val(at);
         int i = run->key.run_id[0] - '0';
-        int number = trial->q->fixture->leases[i]->saved_batches + 1;
-        first_t *first = &trial->firsts[i];
+        int number = round->q->fixture->leases[i]->saved_batches + 1;
+        first_t *first = &round->firsts[i];
 
         if (run->is_discarded) {
             continue;
@@ -79,19 +79,19 @@ static void begin(trial_t *trial, agent_batch_t *batch)
         }
         assert_true(number_of(batch, run->last) <= first->last);
     }
-    agent_batch_send_begin(trial->q->batches, batch);
+    agent_batch_send_begin(round->q->batches, batch);
 }
 
 /* The server executes the statement. */
-static void commit(trial_t *trial, const agent_batch_t *batch)
+static void commit(round_t *round, const agent_batch_t *batch)
 {
     apr_hash_index_t *at = apr_hash_first(batch->pool, batch->runs);
 
     for (; at != NULL; at = apr_hash_next(at)) {
         const agent_batch_run_t *run = apr_hash_this_val(at);
         int i = run->key.run_id[0] - '0';
-        int number = trial->q->fixture->leases[i]->saved_batches + 1;
-        row_t *row = &trial->rows[i];
+        int number = round->q->fixture->leases[i]->saved_batches + 1;
+        row_t *row = &round->rows[i];
 
         if (run->is_discarded) {
             continue;
@@ -113,7 +113,7 @@ static void add_row(PGresult *rows, int row, char *run_id)
     }
 }
 
-static void answer(trial_t *trial, const agent_batch_t *batch,
+static void answer(round_t *round, const agent_batch_t *batch,
                    const agent_operation_t *operation)
 {
     PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
@@ -130,108 +130,108 @@ static void answer(trial_t *trial, const agent_batch_t *batch,
                     apr_pstrndup(batch->pool, run->key.run_id, 36));
         }
     }
-    operation->receive(&trial->q->save, (const agent_db_result_t *)&rows);
+    operation->receive(&round->q->save, (const agent_db_result_t *)&rows);
     PQclear(rows);
 }
 
 /* The statement in flight ends: it may be executed and its answer lost. */
-static void end_statement(trial_t *trial, const agent_batch_t *batch,
+static void end_statement(round_t *round, const agent_batch_t *batch,
                           const agent_operation_t *operation)
 {
     static const agent_failure_t failures[] = {
         AGENT_FAILURE_LOST, AGENT_FAILURE_LOCK, AGENT_FAILURE_CANCEL};
-    int outcome = choose(trial, 6);
+    int outcome = choose(round, 6);
 
-    trial->q->save.sent_on = &trial->q->output;
+    round->q->save.sent_on = &round->q->output;
     if (outcome >= 3) {
-        commit(trial, batch);
+        commit(round, batch);
         if (outcome == 3) {
-            (operation->fail)(&trial->q->save, AGENT_FAILURE_LOST);
+            (operation->fail)(&round->q->save, AGENT_FAILURE_LOST);
             return;
         }
-        answer(trial, batch, operation);
+        answer(round, batch, operation);
         return;
     }
-    (operation->fail)(&trial->q->save, failures[outcome]);
+    (operation->fail)(&round->q->save, failures[outcome]);
 }
 
-static void step_shared(trial_t *trial)
+static void step_shared(round_t *round)
 {
-    agent_batch_queue_t *queue = trial->q->batches;
+    agent_batch_queue_t *queue = round->q->batches;
     agent_batch_t *batch;
 
     if (queue->sent_shared != NULL) {
-        end_statement(trial, queue->sent_shared, &agent_batch_operation);
+        end_statement(round, queue->sent_shared, &agent_batch_operation);
         return;
     }
     agent_batch_move_step(queue);
     batch = agent_batch_send_next_shared(queue);
     if (batch != NULL) {
-        begin(trial, batch);
+        begin(round, batch);
     }
 }
 
-static void step_dedicated(trial_t *trial)
+static void step_dedicated(round_t *round)
 {
-    agent_batch_queue_t *queue = trial->q->batches;
+    agent_batch_queue_t *queue = round->q->batches;
     agent_batch_t *batch;
 
     if (queue->sent_dedicated != NULL) {
-        end_statement(trial, queue->sent_dedicated,
+        end_statement(round, queue->sent_dedicated,
                       &agent_dedicated_batch_operation);
         return;
     }
     batch = agent_batch_send_next_dedicated(queue);
     if (batch != NULL) {
         const agent_lease_t *lease = agent_save_find_lease(
-            trial->q->fixture->runs, batch);
+            round->q->fixture->runs, batch);
 
         batch = agent_batch_split_by_cost(
             queue, batch, agent_batch_size_limit(&lease->batch_size));
-        begin(trial, batch);
+        begin(round, batch);
     }
 }
 
-static void step(trial_t *trial, bool adds)
+static void step(round_t *round, bool adds)
 {
-    agent_context_t *context = trial->q->fixture->runs->context;
+    agent_context_t *context = round->q->fixture->runs->context;
 
     context->now += apr_time_from_sec(60);
-    switch (choose(trial, adds ? 8 : 4)) {
+    switch (choose(round, adds ? 8 : 4)) {
     case 0:
     case 1:
-        step_shared(trial);
+        step_shared(round);
         break;
     case 2:
     case 3:
-        step_dedicated(trial);
+        step_dedicated(round);
         break;
     case 4:
-        add_numbered(trial, choose(trial, RUNS), LONG);
+        add_numbered(round, choose(round, RUNS), LONG);
         break;
     default:
-        add_numbered(trial, choose(trial, RUNS), SHORT);
+        add_numbered(round, choose(round, RUNS), SHORT);
     }
 }
 
-static void check_trial(unsigned seed, apr_pool_t *pool)
+static void check_round(unsigned seed, apr_pool_t *pool)
 {
-    trial_t trial = {.q = make_logged(pool), .seed = seed};
+    round_t round = {.q = make_logged(pool), .seed = seed};
 
-    trial.q->fixture->runs->context->timing.patience = apr_time_from_sec(
+    round.q->fixture->runs->context->timing.patience = apr_time_from_sec(
         1000000000);
     for (int i = 0; i < STEPS; i++) {
-        step(&trial, true);
+        step(&round, true);
     }
-    for (int i = 0; i < 100 * STEPS && !agent_batch_is_empty(trial.q->batches);
+    for (int i = 0; i < 100 * STEPS && !agent_batch_is_empty(round.q->batches);
          i++) {
-        step(&trial, false);
+        step(&round, false);
     }
-    assert_true(agent_batch_is_empty(trial.q->batches));
+    assert_true(agent_batch_is_empty(round.q->batches));
     for (int i = 0; i < RUNS; i++) {
-        assert_int_equal(trial.rows[i].lines, trial.added[i]);
-        assert_int_equal(trial.rows[i].batch,
-                         trial.q->fixture->leases[i]->saved_batches);
+        assert_int_equal(round.rows[i].lines, round.added[i]);
+        assert_int_equal(round.rows[i].batch,
+                         round.q->fixture->leases[i]->saved_batches);
     }
 }
 
@@ -241,7 +241,7 @@ static void each_batch_follows_the_one_before_or_repeats_it(void **state)
         apr_pool_t *pool;
 
         apr_pool_create(&pool, *state);
-        check_trial(seed, pool);
+        check_round(seed, pool);
         apr_pool_destroy(pool);
     }
 }

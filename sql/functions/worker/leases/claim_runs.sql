@@ -111,8 +111,7 @@ begin
             update agent.run_queue q
                set state = 'leased',
                    worker_id = p_worker_id,
-                   epoch = q.epoch + 1,
-                   batch_no = 0,
+                   epoch = q.epoch + 1, batch_no = 0,
                    attempts = q.attempts + 1,
                    started_at = coalesce(q.started_at, v_now),
                    -- The partition of the day of its creation may be dropped.
