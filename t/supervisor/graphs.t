@@ -229,8 +229,9 @@ subtest 'runs of a program that starts nowhere end in error' => sub {
 };
 
 subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
-    my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 } });
-    ok $sv->wait_log(qr/AGT0367: runner \d+ of pool default reported none of its 2 graphs: it gets no runs/), 'the log names the runner';
+    my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 }, 'desk/never' => { absent => 1 } });
+    ok $sv->wait_log(qr/AGT0367: runner \d+ of pool $_->[0] reported none of its $_->[1] graphs: it gets no runs/), "the log names the runner of $_->[0]"
+        for [ default => 2 ], [ desk => 1 ];
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

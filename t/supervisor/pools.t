@@ -75,24 +75,26 @@ subtest 'the death of a runner affects no run of another deployment' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a runner that cannot be started is logged with its deployment' => sub {
+subtest 'runners that cannot be started are logged for each deployment' => sub {
     plan skip_all => 'a sanitizer is preloaded' if is_sanitized();
     my $dir = tempdir(CLEANUP => 1);
     my ($library, $refused) = map { "$dir/$_" } qw(refuse_fork.so refused);
     system($ENV{CC} // 'cc', qw(-shared -fPIC -o), $library, root() . '/t/agent/refuse_fork.c') == 0 or die "refuse_fork.c: $?\n";
     my $sv = supervisor(within => [ 'env', "LD_PRELOAD=$library", "AGENT_TEST_REFUSE_FORK=$refused" ],
         # The user of the test may lower its limits.
-        uid => -1, graphs => { 'desk/agent' => {} }, runners => 2);
-    my $end_runner = sub { kill KILL => ($sv->runner_pids)[0] };
+        uid => -1);
+    my $end_runners = sub { kill KILL => $sv->runner_pids };
     write_file($refused);
-    $end_runner->();
-    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of pool desk: /), 'a runner that the spawner refuses is logged';
+    $end_runners->();
+    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of pool $_: /), "a runner of $_ that the spawner refuses is logged" for qw(default desk);
     unlink $refused;
     wait_for('its replacement', sub { $sv->runner_pids == 2 });
     my $limit_files = sub { system('prlimit', '--pid', $sv->pid, "--nofile=$_[0]:") == 0 or die "prlimit: $?\n" };
-    $limit_files->(scalar(() = glob '/proc/' . $sv->pid . '/fd/*'));
-    $end_runner->();
-    ok $sv->wait_log(qr/AGT0334: a runner of pool desk could not be started: /), 'a runner for which the supervisor has no descriptors is logged';
+    # Its open ones stay open.
+    $limit_files->(3);
+    $end_runners->();
+    ok $sv->wait_log(qr/AGT0334: a runner of pool $_ could not be started: /), "a runner of $_ for which the supervisor has no descriptors is logged"
+        for qw(default desk);
     $limit_files->(1024);
     wait_for('its replacement', sub { $sv->runner_pids == 2 });
     is $sv->stop, 0, 'the supervisor exits with status 0';

@@ -67,18 +67,20 @@ void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
 }
 
 void agent_report_repeat_of(const agent_context_t *context,
-                            agent_throttle_t *throttle, agent_log_level_t level,
-                            const char *id, const char *format, ...)
+                            agent_report_t *report, agent_log_level_t level,
+                            const char *id, apr_status_t rv, const char *format,
+                            ...)
 {
     unsigned omitted;
     char text[MAX_TEXT];
     va_list args;
 
-    if (!agent_throttle_pass(throttle, context->now, &omitted)) {
+    if (!agent_throttle_pass(&report->throttles[index_of(id)], context->now,
+                             &omitted)) {
         return;
     }
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    write_with_count(context, level, id, 0, text, omitted);
+    write_with_count(context, level, id, rv, text, omitted);
 }

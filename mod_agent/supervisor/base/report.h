@@ -30,11 +30,11 @@ void agent_report_repeat(agent_context_t *context, agent_log_level_t level,
                          const char *id, apr_status_t rv, const char *format,
                          ...) __attribute__((format(printf, 5, 6)));
 
-/* The same for each throttle, which is of what the line names: lines of one
- * pool suppress none of another. */
+/* The same for each report, which is of what the line names: lines of one pool
+ * suppress none of another. */
 void agent_report_repeat_of(const agent_context_t *context,
-                            agent_throttle_t *throttle, agent_log_level_t level,
-                            const char *id, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+                            agent_report_t *report, agent_log_level_t level,
+                            const char *id, apr_status_t rv, const char *format,
+                            ...) __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -199,28 +199,31 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
     adjust_pause(io->context, runner);
 }
 
-static void report_unlimited(agent_context_t *context,
+static void report_unlimited(const agent_context_t *context,
                              const agent_runner_t *runner, int number)
 {
-    agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0357",
-                        APR_FROM_OS_ERROR(number),
-                        "runner %d could not be moved into the cgroup of "
-                        "pool %s",
-                        (int)runner->pid, runner->runner_pool->config->name);
+    agent_runner_pool_t *pool = runner->runner_pool;
+
+    agent_report_repeat_of(
+        context, &pool->report, AGENT_LOG_WARNING, "AGT0357",
+        APR_FROM_OS_ERROR(number),
+        "runner %d could not be moved into the cgroup of pool %s",
+        (int)runner->pid, pool->config->name);
 }
 
 static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                           int number)
 {
-    agent_report_repeat(io->context, AGENT_LOG_ERR, "AGT0336",
-                        APR_FROM_OS_ERROR(number),
-                        "the spawner could not start a runner of pool %s",
-                        runner->runner_pool->config->name);
+    agent_runner_pool_t *pool = runner->runner_pool;
+
+    agent_report_repeat_of(io->context, &pool->report, AGENT_LOG_ERR, "AGT0336",
+                           APR_FROM_OS_ERROR(number),
+                           "the spawner could not start a runner of pool %s",
+                           pool->config->name);
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_exit_release_runs(io->runs, runner);
     agent_runner_set_dead(io->runners, runner);
-    agent_pool_count_failure(runner->runner_pool, io->context,
-                             runner->max_shared);
+    agent_pool_count_failure(pool, io->context, runner->max_shared);
 }
 
 bool agent_runner_exit_take_updates(agent_runner_io_t *io)

@@ -80,11 +80,12 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        "once",
                        (int)runner->pid, config->name, runner->slots);
     if (runner->set->count == 0) {
-        agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0367", 0,
-                            "runner %d of pool %s reported none of its "
-                            "%d graphs: it gets no runs",
-                            (int)runner->pid, config->name,
-                            config->graph_count);
+        agent_report_repeat_of(
+            io->context, &runner->runner_pool->report, AGENT_LOG_WARNING,
+            "AGT0367", 0,
+            "runner %d of pool %s reported none of its %d graphs: it gets no "
+            "runs",
+            (int)runner->pid, config->name, config->graph_count);
     }
     refuse_other_graphs(io->runs, runner);
     agent_pool_request_claim(runner->runner_pool);

@@ -147,8 +147,8 @@ void agent_pool_count_failure(agent_runner_pool_t *pool,
     pause->start_at = context->now
         + agent_backoff_delay(pause->failures++, FIRST_PAUSE, MAX_PAUSE);
     if (pause->failures > 3) {
-        agent_report_repeat_of(context, &pool->failure_lines, AGENT_LOG_ERR,
-                               "AGT0337",
+        agent_report_repeat_of(context, &pool->report, AGENT_LOG_ERR, "AGT0337",
+                               0,
                                "%d runners in a row ended right after their "
                                "start (pool %s)",
                                pause->failures, pool->config->name);

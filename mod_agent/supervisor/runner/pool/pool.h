@@ -63,7 +63,7 @@ struct agent_runner_pool_t {
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t quarantined;
-    agent_throttle_t failure_lines; /* of both */
+    agent_report_t report; /* of lines about this pool */
     /* Runners in a row that have ended before they were ready and before they
      * imported a graph, and how the last one did. */
     int failed_starts;

@@ -195,9 +195,9 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
     }
     if (rv != APR_SUCCESS) {
         agent_pool_count_failure(pool, table->context, max_shared);
-        agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0334", rv,
-                            "a runner of pool %s could not be started",
-                            pool->config->name);
+        agent_report_repeat_of(
+            table->context, &pool->report, AGENT_LOG_ERR, "AGT0334", rv,
+            "a runner of pool %s could not be started", pool->config->name);
         return NULL;
     }
     return runner;
