@@ -327,9 +327,47 @@ static void after_a_lost_connection_output_that_has_not_failed_is_sent_first(
         apr_time_from_sec(1));
     assert_int_equal(send_next(q), '0');
     q->output.losses = 1;
+    q->save.had_failed = true;
     assert_int_equal(send_next(q), '1');
     agent_batch_discard(q->batches, q->fixture->leases[1]->key.run_id, 0, NULL);
     assert_int_equal(send_next(q), '0');
+}
+
+/* The output connection is lost with that run's first batch, which is due again
+ * at once. */
+static void lose_next(queue_t *q, int run)
+{
+    agent_batch_t *batch = agent_fair_queue_first_of(
+        &q->batches->dedicated, q->fixture->leases[run]->key.run_id);
+
+    agent_batch_send_begin(q->batches, batch);
+    q->output.lost_at = NOW;
+    q->output.crash_reported_at = NOW;
+    q->output.losses++;
+    (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_LOST);
+    q->output.lost_at = 0;
+    agent_save_failure_on_connected(&q->save);
+    batch->retry_at = NOW;
+}
+
+/* As when each line of a runner ends its connection. */
+static void new_output_that_is_lost_keeps_back_none_that_was_lost_before(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+
+    for (int i = 0; i < 3; i++) {
+        add_record(q, i);
+    }
+    lose_next(q, 0);
+    lose_next(q, 1);
+    agent_fair_queue_charge_time(
+        agent_fair_queue_first_of(&q->batches->dedicated,
+                                  q->fixture->leases[2]->key.run_id),
+        apr_time_from_sec(1));
+    assert_int_not_equal(send_next(q), '2');
+    lose_next(q, 0);
+    assert_int_equal(send_next(q), '2');
 }
 
 int main(void)
@@ -358,6 +396,8 @@ int main(void)
         CHECK_TEST(output_after_that_of_a_lost_lease_is_discarded),
         CHECK_TEST(
             after_a_lost_connection_output_that_has_not_failed_is_sent_first),
+        CHECK_TEST(
+            new_output_that_is_lost_keeps_back_none_that_was_lost_before),
     };
 
     return CHECK_RUN(tests);

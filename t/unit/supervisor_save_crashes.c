@@ -5,6 +5,8 @@
  * supervisor/statement/save_failure.h. */
 #include "supervisor_queue.h"
 
+#include <apr_strings.h>
+
 #include "../../mod_agent/supervisor/lease/batch_send.h"
 
 /* The connection of the first batch is lost, perhaps with the notice of a
@@ -170,6 +172,7 @@ static int count_attempts(queue_t *q, apr_interval_time_t reconnect)
     apr_time_t *now = &q->fixture->runs->context->now;
     int attempts = 0;
 
+    apr_cpystrn(q->fixture->leases[1]->deployment_id, "other", AGENT_UUID_SIZE);
     add_long(q, 0);
     add_long(q, 1);
     send_first(q);

@@ -76,7 +76,7 @@ static void a_long_line_that_waits_for_a_lock_waits_longer_in_between(
 
 static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
     agent_lease_t *lease = q->fixture->leases[0];
 
     for (int i = 0; i < 8; i++) {
@@ -95,7 +95,7 @@ static void after_a_time_out_of_several_lines_a_quarter_is_sent(void **state)
 static void after_a_time_out_of_several_lines_at_most_half_of_them_are_sent(
     void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
     agent_lease_t *lease = q->fixture->leases[0];
 
     add_long(q, 0);
@@ -113,7 +113,7 @@ static void after_a_time_out_of_several_lines_at_most_half_of_them_are_sent(
 
 static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
     agent_lease_t *lease = q->fixture->leases[0];
 
     add_long(q, 0);
@@ -131,7 +131,7 @@ static void a_line_alone_that_needs_more_than_a_second_gets_more(void **state)
 
 static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
 
     add_long(q, 0);
     for (int i = 0; i < 3; i++) {
@@ -143,7 +143,7 @@ static void time_outs_of_a_line_alone_count_under_the_longer_limit(void **state)
 static void a_time_out_while_the_database_answers_nothing_does_not_count(
     void **state)
 {
-    queue_t *q = make_queue(*state);
+    queue_t *q = make_logged(*state);
 
     add_long(q, 0);
     fail_first(q, AGENT_FAILURE_TIMEOUT);

@@ -28,7 +28,9 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->parts = apr_hash_make(context->pool);
     queue->batch_size.limit = AGENT_BATCH_SIZE_MAX;
     agent_account_map_init(&queue->accounts, context->pool);
-    agent_fair_queue_init(&queue->dedicated, context, &queue->accounts);
+    agent_faulty_init(&queue->faulty, context);
+    agent_fair_queue_init(&queue->dedicated, context, &queue->accounts,
+                          &queue->faulty);
     agent_backlog_init(&queue->backlogs, context, &queue->accounts);
 }
 
@@ -370,6 +372,7 @@ agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                          queue->context->now)
         || agent_fair_queue_first_of(&queue->dedicated, lease->key.run_id)
             != NULL
+        || agent_faulty_is(&queue->faulty, lease->deployment_id)
         || (agent_backlog_is_slow(backlogs, lease->deployment_id)
             && agent_backlog_is_any_slow(backlogs));
 

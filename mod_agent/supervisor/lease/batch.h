@@ -71,14 +71,14 @@ struct agent_batch_t {
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_account_map_t accounts;
+    agent_faulty_table_t faulty;
     /* Oldest first; the number of the last one. */
     agent_batch_ring_t shared;
     apr_uint64_t last_number;
     agent_fair_queue_t dedicated;
     /* Run id (36 bytes) -> the last of its parts of shared batches. */
     apr_hash_t *parts;
-    /* In flight; NULL: none. */
-    agent_batch_t *sent_shared;
+    agent_batch_t *sent_shared; /* in flight; NULL: none */
     agent_batch_t *sent_dedicated;
     /* The shared batch to which lines are added; NULL: none. */
     agent_batch_t *open;
@@ -118,8 +118,8 @@ bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);
 bool agent_batch_is_empty(const agent_batch_queue_t *queue);
 
 /* Returns where a line of the run is added: DEDICATED if it is long, the run
- * has such batches, or its deployment is slow and the lines of those fill the
- * shared ones; else SHARED. length: without its newline. */
+ * has such batches, or its deployment is faulty, or slow while lines of such
+ * ones fill the shared batches; else SHARED. length: without its newline. */
 agent_backlog_kind_t agent_batch_find_kind(const agent_batch_queue_t *queue,
                                            const agent_lease_t *lease,
                                            apr_size_t length);

@@ -202,7 +202,9 @@ static bool has_to_move(const agent_batch_queue_t *queue,
                                                            run->key.run_id);
 
     return (first != NULL && first->after < run->batch->number)
-        || (run->is_moving && may_move(queue, run));
+        || ((run->is_moving
+             || agent_faulty_is(&queue->faulty, run->deployment_id))
+            && may_move(queue, run));
 }
 
 /* Its deployment has no room for it. */
@@ -263,6 +265,7 @@ apr_time_t agent_batch_move_step(agent_batch_queue_t *queue)
 
     queue->is_moving = false;
     if (agent_fair_queue_is_empty(&queue->dedicated) && queue->moving == 0
+        && queue->faulty.until <= queue->context->now
         && !agent_backlog_is_any_slow(&queue->backlogs)) {
         return AGENT_CLOCK_NEVER;
     }

@@ -33,10 +33,12 @@ static void init_share(agent_fair_share_t *share, agent_fair_share_t *owner)
 
 void agent_fair_queue_init(agent_fair_queue_t *queue,
                            const agent_context_t *context,
-                           const agent_account_map_t *accounts)
+                           const agent_account_map_t *accounts,
+                           const agent_faulty_table_t *faulty)
 {
     queue->context = context;
     queue->accounts = accounts;
+    queue->faulty = faulty;
     init_share(&queue->root, NULL);
     for (int i = 0; i < AGENT_FAIR_LEVELS; i++) {
         queue->shares[i] = apr_hash_make(context->pool);
@@ -296,6 +298,16 @@ void agent_fair_queue_remove(agent_fair_queue_t *queue, agent_batch_t *batch)
 
 /* ---- choice ---- */
 
+apr_time_t agent_fair_queue_due(const agent_fair_queue_t *queue,
+                                const agent_batch_t *batch)
+{
+    apr_time_t due = agent_batch_due(batch, queue->context->now);
+    apr_time_t resume_at = agent_faulty_resume_at(
+        queue->faulty, agent_fair_queue_deployment(batch));
+
+    return AGENT_MAX(due, resume_at);
+}
+
 /* Whether the batch is to be sent before the other one, of another run. */
 static bool precedes(const agent_fair_queue_t *queue,
                      const agent_batch_t *batch, const agent_batch_t *other)
@@ -303,8 +315,8 @@ static bool precedes(const agent_fair_queue_t *queue,
     const agent_fair_share_t *share = batch->share;
     const agent_fair_share_t *others = other->share;
     apr_time_t now = queue->context->now;
-    apr_time_t due = agent_batch_due(batch, now);
-    apr_time_t other_due = agent_batch_due(other, now);
+    apr_time_t due = agent_fair_queue_due(queue, batch);
+    apr_time_t other_due = agent_fair_queue_due(queue, other);
 
     if (due > now || other_due > now) {
         return due < other_due;

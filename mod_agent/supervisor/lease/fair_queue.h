@@ -16,6 +16,7 @@
 #include "../base/context.h"
 #include "../base/ring.h"
 #include "account_map.h"
+#include "faulty.h"
 
 typedef struct agent_batch_t agent_batch_t;
 typedef APR_RING_HEAD(agent_batch_ring_t, agent_batch_t) agent_batch_ring_t;
@@ -59,6 +60,7 @@ struct agent_fair_share_t {
 typedef struct agent_fair_queue_t {
     const agent_context_t *context;
     const agent_account_map_t *accounts;
+    const agent_faulty_table_t *faulty;
     agent_fair_share_t root;
     /* Id -> share, of each level. */
     apr_hash_t *shares[AGENT_FAIR_LEVELS];
@@ -71,7 +73,8 @@ typedef struct agent_fair_queue_t {
 /* The pointers must stay valid as long as the queue. */
 void agent_fair_queue_init(agent_fair_queue_t *queue,
                            const agent_context_t *context,
-                           const agent_account_map_t *accounts);
+                           const agent_account_map_t *accounts,
+                           const agent_faulty_table_t *faulty);
 
 bool agent_fair_queue_is_empty(const agent_fair_queue_t *queue);
 
@@ -99,6 +102,11 @@ agent_batch_t *agent_fair_queue_first(const agent_fair_queue_t *queue);
 
 /* Returns the id of the batch's deployment. */
 const char *agent_fair_queue_deployment(const agent_batch_t *batch);
+
+/* Returns when the batch may be sent: when it is due, and its deployment does
+ * not pause. */
+apr_time_t agent_fair_queue_due(const agent_fair_queue_t *queue,
+                                const agent_batch_t *batch);
 
 /* Makes all batches due now. */
 void agent_fair_queue_flush(agent_fair_queue_t *queue);

@@ -38,19 +38,24 @@ static apr_time_t due_batch(void *part)
 
 /*
  * The bulk connection is for others too: a line that needs longer than a second
- * waits for the output connection. After a lost connection output that has not
- * failed is sent first: while each statement ends its connection, all wait for
- * the pauses before it is made again, and one that is saved ends these.
+ * waits for the output connection. After output that had failed before has lost
+ * a connection, output that has not failed is sent first: while each statement
+ * ends its connection, all wait for the pauses before it is made again, and one
+ * that is saved ends these. It is not always first: it may fail as well, and
+ * line after line of a runner would keep back one that was lost by chance.
  */
 static agent_batch_t *next_dedicated(const agent_save_t *save, bool is_on_bulk)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
-    apr_time_t now = queue->context->now;
-    agent_batch_t *batch = !is_on_bulk && save->output->losses > 0
+    bool prefers_unfailed = !is_on_bulk && save->output->losses > 0
+        && save->had_failed;
+    agent_batch_t *batch = prefers_unfailed
         ? agent_batch_send_next_unfailed(queue)
         : NULL;
 
-    if (batch != NULL && agent_batch_due(batch, now) <= now) {
+    if (batch != NULL
+        && agent_fair_queue_due(&queue->dedicated, batch)
+            <= queue->context->now) {
         return batch;
     }
     return is_on_bulk ? agent_batch_send_next_brief(queue, &save->runs->leases)
@@ -67,7 +72,7 @@ static apr_time_t due_on(const agent_save_t *save, bool is_on_bulk)
         ? next_dedicated(save, is_on_bulk)
         : NULL;
 
-    return batch != NULL ? agent_batch_due(batch, queue->context->now)
+    return batch != NULL ? agent_fair_queue_due(&queue->dedicated, batch)
                          : AGENT_CLOCK_NEVER;
 }
 
@@ -227,6 +232,13 @@ static void reply_to_records(const agent_runs_t *runs,
     }
 }
 
+/* A little output took long: in a shared batch it would delay others. */
+static bool is_very_slow(apr_size_t cost, apr_interval_time_t elapsed)
+{
+    return cost <= AGENT_BATCH_SIZE_FIRST
+        && elapsed >= 2 * AGENT_BATCH_SIZE_TARGET;
+}
+
 /* The batch in flight is saved. Only its execution counts: a slow commit, or a
  * standby or network that is slow, takes its time however little is saved. */
 static void measure(agent_runs_t *runs, agent_batch_t *batch,
@@ -240,6 +252,10 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
         agent_batch_move_mark_slow(&runs->batches, &runs->leases, batch,
                                    elapsed);
         return;
+    }
+    if (is_very_slow(cost, elapsed)) {
+        agent_faulty_mark_slow(&runs->batches.faulty,
+                               agent_fair_queue_deployment(batch));
     }
     lease = agent_save_find_lease(runs, batch);
     if (lease != NULL) {

@@ -40,10 +40,15 @@ typedef struct agent_save_t {
     /* The last attempts of each kind that may have crashed the database. */
     agent_save_loss_t lost_shared;
     agent_save_loss_t lost_dedicated;
-    /* The run of the last dedicated batch whose connection was lost, and when,
-     * until that is made again; 0: there is none. */
+    /* The run and deployment of the last dedicated batch whose connection was
+     * lost, and when, until that is made again; 0: there is none. Whether that
+     * happened without the crash of another process, and whether the batch had
+     * failed before. */
     char disconnected[36];
+    char disconnected_deployment[AGENT_UUID_SIZE];
     apr_time_t disconnected_at;
+    bool is_own_loss;
+    bool had_failed;
 } agent_save_t;
 
 /* The lease of the run of a dedicated batch; NULL when it has ended. */

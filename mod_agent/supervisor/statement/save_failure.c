@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "../../core/backoff.h"
 #include "../base/order.h"
 #include "../lease/batch_send.h"
@@ -82,15 +84,22 @@ static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
     agent_batch_split_by_run(queue, batch);
 }
 
-/* Keeps the attempt if its process of the database may have crashed: the server
- * closes all other connections with a notice, but this one without. */
+/* The server closes all other connections with a notice when a process of it
+ * crashes, but the one of that process without. */
+static bool has_no_notice(const agent_database_t *database,
+                          const agent_batch_t *batch)
+{
+    return database->crash_reported_at < batch->sent_at;
+}
+
+/* Keeps the attempt if its process of the database may have crashed. */
 static void keep_loss(agent_save_loss_t *loss, const agent_batch_t *batch,
                       const agent_database_t *database, agent_failure_t failure)
 {
     if (failure != AGENT_FAILURE_LOST) {
         loss->sent_at = 0;
     }
-    else if (database->crash_reported_at < batch->sent_at) {
+    else if (has_no_notice(database, batch)) {
         *loss = (agent_save_loss_t){.sent_at = batch->sent_at,
                                     .number = batch->number,
                                     .key = agent_batch_item(batch, 0)->run->key,
@@ -173,12 +182,11 @@ static bool pause_line(const agent_save_t *save, agent_batch_t *batch,
                                context->now, context->timing.patience);
 }
 
-/* A time-out counts if the line had the longer limit, and if the database
- * answered others during it: it was neither stopped nor out of reach. */
-static bool is_counted_timeout(const agent_save_t *save,
-                               const agent_batch_t *batch)
+/* Whether the database answered others during the attempt: it was neither
+ * stopped nor out of reach. */
+static bool has_answered(const agent_save_t *save, const agent_batch_t *batch)
 {
-    return batch->has_long_limit && save->control->answered_at > batch->sent_at;
+    return save->control->answered_at > batch->sent_at;
 }
 
 /* Whether the run of a line alone that failed is to end. */
@@ -197,7 +205,8 @@ static bool count_failure(agent_save_t *save, agent_batch_t *batch,
         if (lease != NULL) {
             lease->batch_size.needs_long_limit = true;
         }
-        batch->failures += is_counted_timeout(save, batch);
+        /* It counts if the line had the longer limit. */
+        batch->failures += batch->has_long_limit && has_answered(save, batch);
         break;
     default:
         batch->failures += failure == AGENT_FAILURE_OTHER;
@@ -224,22 +233,83 @@ static void pause_locked(agent_save_t *save, agent_batch_t *batch)
  * delays the other runs. It is not known yet. */
 static void note_disconnect(agent_save_t *save, const agent_batch_t *batch)
 {
-    if (save->sent_on->lost_at > 0) {
-        memcpy(save->disconnected, batch->run_id, sizeof(save->disconnected));
-        save->disconnected_at = save->runs->context->now;
+    if (save->sent_on->lost_at == 0) {
+        return;
     }
+    memcpy(save->disconnected, batch->run_id, sizeof(save->disconnected));
+    apr_cpystrn(save->disconnected_deployment,
+                agent_fair_queue_deployment(batch),
+                sizeof(save->disconnected_deployment));
+    save->disconnected_at = save->runs->context->now;
+    save->is_own_loss = has_no_notice(save->sent_on, batch);
+    save->had_failed = batch->failures > 0 || batch->patience.failures > 0;
+}
+
+/* Whether the output of a dedicated batch is at fault, as far as is known. If
+ * it has failed for lack of resources, for example, it is at fault when as much
+ * of others was saved in that time. */
+static bool is_at_fault(const agent_save_t *save, const agent_batch_t *batch,
+                        agent_failure_t failure)
+{
+    if (save->sent_on->lost_at > 0) {
+        return has_no_notice(save->sent_on, batch);
+    }
+    switch (failure) {
+    case AGENT_FAILURE_LOCK:
+    case AGENT_FAILURE_SETUP:
+        return false;
+    case AGENT_FAILURE_TIMEOUT:
+        return batch->has_long_limit || batch->cost <= AGENT_BATCH_SIZE_FIRST;
+    case AGENT_FAILURE_RETRY:
+    case AGENT_FAILURE_CANCEL:
+    case AGENT_FAILURE_SHORTAGE:
+        return batch->patience.beside_others > 0;
+    default:
+        return true;
+    }
+}
+
+/* Whether the process of the database crashed in the attempt. */
+static bool has_crashed(const agent_save_t *save, const agent_save_loss_t *loss)
+{
+    return loss->sent_at > 0
+        && agent_retry_has_crashed(save->worker, loss->sent_at);
 }
 
 static void charge_reconnect(agent_save_t *save)
 {
-    apr_interval_time_t used = save->runs->context->now - save->disconnected_at;
-    const agent_batch_t *batch = agent_fair_queue_first_of(
-        &save->runs->batches.dedicated, save->disconnected);
+    agent_batch_queue_t *queue = &save->runs->batches;
+    apr_interval_time_t lost = queue->context->now - save->disconnected_at;
+    apr_interval_time_t used = AGENT_MIN(lost, LONGEST_RECONNECT);
+    const agent_batch_t *batch = agent_fair_queue_first_of(&queue->dedicated,
+                                                           save->disconnected);
 
     if (batch != NULL) {
-        agent_fair_queue_charge_time(batch, AGENT_MIN(used, LONGEST_RECONNECT));
+        agent_fair_queue_charge_time(batch, used);
+    }
+    if (save->is_own_loss) {
+        agent_faulty_pause(&queue->faulty, save->disconnected_deployment, lost,
+                           has_crashed(save, &save->lost_dedicated));
     }
     save->disconnected_at = 0;
+}
+
+/* Without an answer to others during a time-out the output of the deployment
+ * may have kept the control connection waiting as well, or the database. */
+static void mark_deployment(agent_save_t *save, const agent_batch_t *batch,
+                            agent_failure_t failure)
+{
+    agent_faulty_table_t *faulty = &save->runs->batches.faulty;
+    const char *deployment_id = agent_fair_queue_deployment(batch);
+
+    if (!is_at_fault(save, batch, failure)) {
+        return;
+    }
+    if (failure == AGENT_FAILURE_TIMEOUT && !has_answered(save, batch)) {
+        agent_faulty_mark_slow(faulty, deployment_id);
+        return;
+    }
+    agent_faulty_mark(faulty, deployment_id, agent_failure_cause(failure));
 }
 
 void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
@@ -254,6 +324,7 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
         agent_database_retry_at(save->runs->context, failure));
     keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
     note_disconnect(save, batch);
+    mark_deployment(save, batch, failure);
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
     }
@@ -269,13 +340,6 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
 }
 
 /* ---- crashes of the database ---- */
-
-/* Whether the process of the database crashed in the attempt. */
-static bool has_crashed(const agent_save_t *save, const agent_save_loss_t *loss)
-{
-    return loss->sent_at > 0
-        && agent_retry_has_crashed(save->worker, loss->sent_at);
-}
 
 static void count_shared_crash(agent_save_t *save)
 {
@@ -326,7 +390,8 @@ void agent_save_failure_on_connected(agent_save_t *save)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
 
-    if (save->disconnected_at > 0 && save->sent_on->lost_at == 0) {
+    if (save->disconnected_at > 0 && save->sent_on->lost_at == 0
+        && save->control->lost_at == 0) {
         charge_reconnect(save);
     }
     if (queue->sent_shared == NULL) {
