@@ -7,9 +7,8 @@
 
 #include "../../mod_agent/supervisor/statement/read_parts.h"
 
-static void request_state(const queue_t *q, int run)
+static void request_state_of(const queue_t *q, agent_lease_t *lease)
 {
-    agent_lease_t *lease = q->fixture->leases[run];
     agent_line_t line = {.type = AGENT_LINE_REQUEST,
                          .op = "state.get",
                          .op_length = strlen("state.get"),
@@ -18,6 +17,11 @@ static void request_state(const queue_t *q, int run)
     agent_runner_request_begin(lease, "01890000-0000-7000-8000-00000000000c");
     assert_null(
         agent_runner_request_take(&q->fixture->runs->requests, lease, &line));
+}
+
+static void request_state(const queue_t *q, int run)
+{
+    request_state_of(q, q->fixture->leases[run]);
 }
 
 /* Run 0 has requested a part of its state. */
@@ -70,7 +74,7 @@ static void cancels_and_failures_that_may_pass_do_not_count(void **state)
 
     for (int i = 0; i < 9; i++) {
         assert_true(fail_request(q, answer, failures[i % 3]));
-        assert_true(answer->retry_at > NOW);
+        assert_true((agent_read_parts_operation.due)(answer) > NOW);
     }
     assert_int_equal(q->fixture->leases[0]->request.retry.failures, 0);
 }
@@ -104,6 +108,57 @@ static void a_request_that_failed_delays_no_other_of_its_runner(void **state)
     assert_true((agent_read_parts_operation.due)(answer) > NOW);
     request_state(q, 1);
     assert_true((agent_read_parts_operation.due)(answer) == NOW);
+}
+
+static void a_request_that_was_refused_delays_no_other(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    fail_request(q, answer, AGENT_FAILURE_OTHER);
+    assert_true((agent_read_parts_operation.due)(answer) > NOW);
+    request_state(q, 1);
+    assert_true((agent_read_parts_operation.due)(answer) == NOW);
+}
+
+/* The control connection is made again last. */
+static void requests_of_a_deployment_pause_when_one_has_crashed_the_database(
+    void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+    apr_time_t *now = &q->fixture->runs->context->now;
+    apr_time_t pause = apr_time_from_sec(7);
+
+    q->bulk.lost_at = NOW;
+    fail_request(q, answer, AGENT_FAILURE_LOST);
+    q->control.lost_at = NOW;
+    report_crash(q);
+    *now += pause;
+    q->bulk.lost_at = 0;
+    agent_read_parts_on_connected(answer);
+    q->control.lost_at = 0;
+    agent_read_parts_on_connected(answer);
+    request_state(q, 1);
+    assert_int_equal((agent_read_parts_operation.due)(answer), *now + pause);
+    request_state_of(q, q->fixture->other);
+    assert_int_equal((agent_read_parts_operation.due)(answer), *now);
+}
+
+static void a_crash_of_another_process_pauses_no_requests(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    report_crash(q);
+    q->bulk.crash_reported_at = q->control.crash_reported_at;
+    q->bulk.lost_at = NOW;
+    fail_request(q, answer, AGENT_FAILURE_LOST);
+    q->fixture->runs->context->now += apr_time_from_sec(7);
+    q->bulk.lost_at = 0;
+    agent_read_parts_on_connected(answer);
+    assert_int_equal((agent_read_parts_operation.due)(answer),
+                     q->fixture->runs->context->now);
 }
 
 /* Another connection gets the notice of the crash after that. */
@@ -148,6 +203,10 @@ int main(void)
         CHECK_TEST(cancels_and_failures_that_may_pass_do_not_count),
         CHECK_TEST(a_request_whose_connection_is_lost_is_refused_after_an_hour),
         CHECK_TEST(a_request_that_failed_delays_no_other_of_its_runner),
+        CHECK_TEST(a_request_that_was_refused_delays_no_other),
+        CHECK_TEST(
+            requests_of_a_deployment_pause_when_one_has_crashed_the_database),
+        CHECK_TEST(a_crash_of_another_process_pauses_no_requests),
         CHECK_TEST(
             a_request_that_has_crashed_the_database_three_times_is_refused),
         CHECK_TEST(a_crash_of_another_process_does_not_count_for_a_request),

@@ -29,6 +29,19 @@ typedef struct search_t {
     apr_time_t next;
 } search_t;
 
+/* Whether the deployment of the run waits since it has ended connections. */
+static bool pauses(search_t *search, const agent_lease_t *lease)
+{
+    const agent_faulty_table_t *faulty = &search->parts->runs->batches.faulty;
+    apr_time_t resume_at = agent_faulty_resume_at(faulty, lease->deployment_id);
+
+    if (resume_at <= faulty->context->now) {
+        return false;
+    }
+    search->next = AGENT_MIN(search->next, resume_at);
+    return true;
+}
+
 /* Long arguments do not wait for the runner: without room for a part the reply
  * has none, and says where to continue. */
 static bool may_send(void *baton, const agent_lease_t *lease)
@@ -39,7 +52,8 @@ static bool may_send(void *baton, const agent_lease_t *lease)
     return lease->group->runner->state < AGENT_RUNNER_KILLED
         && (lease->request.long_bytes > 0 || fits(parts, lease))
         && !agent_retry_waits(&lease->request.retry, parts->worker,
-                              &search->next);
+                              &search->next)
+        && !pauses(search, lease);
 }
 
 /* next: when one is due if there is none now. */
@@ -62,7 +76,7 @@ static apr_time_t due_part(void *part)
     if (!agent_worker_is_live(parts->worker) || parts->runners->is_stopped) {
         return AGENT_CLOCK_NEVER;
     }
-    return find_next(parts, &next) != NULL ? parts->retry_at : next;
+    return find_next(parts, &next) != NULL ? parts->runs->context->now : next;
 }
 
 /* Deployment, thread, the state's checkpoint or the arguments, cursor, bytes.
@@ -315,6 +329,36 @@ static void count_failure(const agent_read_parts_t *parts, agent_lease_t *lease,
     }
 }
 
+/* The server closes all connections with a notice when a process of it crashes,
+ * but the one of that process without. */
+static void note_disconnect(agent_read_parts_t *parts,
+                            const agent_lease_t *lease, agent_failure_t failure)
+{
+    const agent_database_t *bulk = parts->worker->bulk;
+
+    if (bulk->lost_at == 0 || bulk->crash_reported_at >= bulk->sent_at) {
+        return;
+    }
+    parts->lost_since = bulk->sent_at;
+    apr_cpystrn(parts->lost_deployment, lease->deployment_id,
+                sizeof(parts->lost_deployment));
+    agent_faulty_mark(&parts->runs->batches.faulty, lease->deployment_id,
+                      agent_failure_cause(failure));
+}
+
+static void end_disconnect(agent_read_parts_t *parts)
+{
+    const agent_worker_t *worker = parts->worker;
+
+    if (parts->lost_since > 0 && worker->bulk->lost_at == 0
+        && worker->control->lost_at == 0) {
+        agent_faulty_pause(&parts->runs->batches.faulty, parts->lost_deployment,
+                           parts->runs->context->now - parts->lost_since,
+                           agent_retry_has_crashed(worker, parts->lost_since));
+        parts->lost_since = 0;
+    }
+}
+
 static void fail_part(void *part, agent_failure_t failure)
 {
     agent_read_parts_t *parts = part;
@@ -326,8 +370,8 @@ static void fail_part(void *part, agent_failure_t failure)
         refuse(parts->runs, lease, "invalid_args");
         return;
     }
-    parts->retry_at = agent_database_retry_at(parts->runs->context, failure);
     if (lease != NULL) {
+        note_disconnect(parts, lease, failure);
         count_failure(parts, lease, failure);
     }
 }
@@ -336,6 +380,7 @@ void agent_read_parts_on_connected(agent_read_parts_t *parts)
 {
     apr_hash_index_t *i;
 
+    end_disconnect(parts);
     for (i = apr_hash_first(NULL, parts->runs->leases.by_key); i != NULL;
          i = apr_hash_next(i)) {
         agent_lease_t *lease = apr_hash_this_val(i);

@@ -22,8 +22,10 @@ typedef struct agent_read_parts_t {
     agent_runs_t *runs;
     /* The run of the statement in flight. */
     agent_lease_key_t key;
-    /* No statement is sent before. */
-    apr_time_t retry_at;
+    /* The deployment of the last request during which the bulk connection was
+     * lost by itself, and when it was sent, until that is made again; or 0. */
+    char lost_deployment[AGENT_UUID_SIZE];
+    apr_time_t lost_since;
     /* When requests were answered lately; each costs 1. */
     agent_patience_saved_t answered;
 } agent_read_parts_t;
