@@ -7,10 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../counter/clock.h"
-
 #define PENDING_MAX 512
-#define RESET_US    1000000U
+#define SECOND_US   1000000U
 /* A thread that waits may be scheduled this much later. */
 #define SCHEDULE_MS 1000U
 
@@ -20,8 +18,8 @@ struct rlr_queue_t {
     rlr_wait_slots_t slots;
     uint32_t timeout_us;
     uint32_t brief_ms;
-    uint32_t unanswered;  /* pending requests */
-    uint64_t answered_ms; /* since when none of them was answered */
+    uint32_t unanswered; /* pending requests */
+    uint64_t since_ms;   /* since when none of them was sent or answered */
     bool is_stopped;
     _Atomic uint32_t away;        /* a bit for each partition */
     rlr_pending_request_t *first; /* not yet sent */
@@ -59,20 +57,23 @@ rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
     return made ? queue : NULL;
 }
 
-static struct timespec get_time_after(uint32_t us)
+static uint64_t get_us(void)
 {
-    struct timespec until;
+    struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(us % 1000000) * 1000;
-    until.tv_sec += us / 1000000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return until;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_US + (uint64_t)now.tv_nsec / 1000;
 }
 
 static uint64_t get_ms(void)
 {
-    return rlr_clock_now().floor_ms;
+    return get_us() / 1000;
+}
+
+static struct timespec to_time(uint64_t us)
+{
+    return (struct timespec){.tv_sec = (time_t)(us / SECOND_US),
+                             .tv_nsec = (long)(us % SECOND_US) * 1000};
 }
 
 /* ---- Pending requests ---- */
@@ -113,9 +114,8 @@ static rlr_pending_request_t *add_locked(rlr_queue_t *queue,
     pending->is_sent = false;
     pending->is_done = false;
     pending->is_decided = false;
-    pending->added_ms = get_ms();
     if (queue->unanswered++ == 0) {
-        queue->answered_ms = pending->added_ms;
+        queue->since_ms = get_ms();
     }
     pending->next = NULL;
     if (queue->first == NULL) {
@@ -137,15 +137,23 @@ static void release_locked(rlr_queue_t *queue, rlr_pending_request_t *pending)
     }
 }
 
+/* Waits for limit_us from when the pending request is sent, and until then for
+ * as long from from_us. The call before has that time, too. */
 static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
-                        uint32_t timeout_us)
+                        uint64_t from_us, uint32_t limit_us)
 {
-    struct timespec until = get_time_after(timeout_us);
     int rv = 0;
 
     pending->threads++;
     while (!pending->is_done && rv == 0) {
+        bool was_sent = pending->is_sent;
+        struct timespec until = to_time((was_sent ? pending->sent_us : from_us)
+                                        + limit_us);
+
         rv = pthread_cond_timedwait(&pending->done, &queue->lock, &until);
+        if (pending->is_sent != was_sent) {
+            rv = 0;
+        }
     }
     pending->threads--;
 }
@@ -163,7 +171,8 @@ static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
     uint64_t now_ms = get_ms();
 
     return rlr_wait_slot_take(hold, &queue->slots, client, now_ms,
-                              now_ms + queue->timeout_us / 1000 + SCHEDULE_MS);
+                              now_ms + queue->timeout_us / 1000 * 2
+                                  + SCHEDULE_MS);
 }
 
 /* Whether a request may wait without a slot. To join a pending request costs
@@ -174,8 +183,7 @@ static bool may_be_brief_locked(rlr_queue_t *queue,
 {
     uint64_t now_ms = get_ms();
 
-    if (queue->unanswered > 0
-        && now_ms >= queue->answered_ms + queue->brief_ms) {
+    if (queue->unanswered > 0 && now_ms >= queue->since_ms + queue->brief_ms) {
         rlr_wait_slot_set_slow(&queue->slots, true, now_ms);
     }
     return queue->brief_ms > 0 && !rlr_wait_slot_is_slow(&queue->slots, now_ms)
@@ -188,15 +196,16 @@ static void wait_briefly_locked(rlr_queue_t *queue,
                                 rlr_pending_request_t *pending, uint32_t client)
 {
     uint32_t brief_us = queue->brief_ms * 1000;
+    uint64_t from_us = get_us();
     rlr_wait_slot_hold_t hold;
 
     if (queue->timeout_us <= brief_us) {
-        wait_locked(queue, pending, queue->timeout_us);
+        wait_locked(queue, pending, from_us, queue->timeout_us);
         return;
     }
-    wait_locked(queue, pending, brief_us);
+    wait_locked(queue, pending, from_us, brief_us);
     if (!pending->is_done && take_slot(&hold, queue, client)) {
-        wait_locked(queue, pending, queue->timeout_us - brief_us);
+        wait_locked(queue, pending, from_us, queue->timeout_us);
         rlr_wait_slot_return(&hold);
     }
 }
@@ -240,7 +249,7 @@ static rlr_queue_result_t request_locked(rlr_queue_t *queue,
             wait_briefly_locked(queue, pending, client);
         }
         else {
-            wait_locked(queue, pending, queue->timeout_us);
+            wait_locked(queue, pending, get_us(), queue->timeout_us);
         }
     }
     rlr_wait_slot_return(&hold);
@@ -281,7 +290,7 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
     pthread_mutex_lock(&queue->lock);
     pending = add_locked(queue, key, none, true);
     if (pending != NULL) {
-        wait_locked(queue, pending, RESET_US);
+        wait_locked(queue, pending, get_us(), SECOND_US);
         is_removed = pending->is_done && pending->is_decided;
         release_locked(queue, pending);
     }
@@ -298,8 +307,9 @@ void rlr_queue_note_answer(rlr_queue_t *queue, uint64_t took_ms)
 
 rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 {
-    struct timespec until = get_time_after(wait_us);
+    struct timespec until = to_time(get_us() + wait_us);
     rlr_pending_request_t *list;
+    uint64_t now_us;
     int rv = 0;
 
     pthread_mutex_lock(&queue->lock);
@@ -308,8 +318,13 @@ rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
     }
     list = queue->first;
     queue->first = NULL;
+    now_us = get_us();
+    if (list != NULL) {
+        queue->since_ms = now_us / 1000;
+    }
     for (rlr_pending_request_t *at = list; at != NULL; at = at->next) {
         at->is_sent = true;
+        at->sent_us = now_us;
     }
     pthread_mutex_unlock(&queue->lock);
     return list;
@@ -321,9 +336,9 @@ void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
     uint64_t took_ms;
 
     pthread_mutex_lock(&queue->lock);
-    queue->answered_ms = get_ms();
+    queue->since_ms = get_ms();
     queue->unanswered--;
-    took_ms = queue->answered_ms - pending->added_ms;
+    took_ms = queue->since_ms - pending->sent_us / 1000;
     /* In time without a decision: the store may not have been asked. */
     if (is_decided || took_ms >= queue->brief_ms) {
         rlr_queue_note_answer(queue, took_ms);

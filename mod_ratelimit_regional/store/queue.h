@@ -2,8 +2,10 @@
 /*
  * Requests of a child that wait for the store. Those for the same key share one
  * pending request, until it is sent. A worker thread sends the pending
- * requests. A request waits for RateLimitStoreTimeout at most. While the store
- * is slow, and for a wait that is not brief, it needs a slot.
+ * requests. A request waits for the reply for RateLimitStoreTimeout at most;
+ * before, while an earlier call is under way, for as long at most until its own
+ * is sent. While the store is slow, and for a wait that is not brief, it needs
+ * a slot.
  */
 #ifndef RLR_QUEUE_H
 #define RLR_QUEUE_H
@@ -37,17 +39,19 @@ typedef struct rlr_pending_request_t {
     bool is_sent;
     bool is_done;
     bool is_decided;
-    uint64_t added_ms;
+    uint64_t sent_us;
     pthread_cond_t done;
 } rlr_pending_request_t;
 
 typedef struct rlr_queue_t rlr_queue_t;
 
-/* The longest brief wait. A store that takes longer for an answer is slow. */
+/* The longest brief wait, to be sent, and again for the reply. A store that
+ * takes longer for an answer to a call is slow. */
 #define RLR_QUEUE_BRIEF_MS 20U
 
-/* Makes a queue, in pool; threads wait for timeout_us, without a slot for
- * brief_ms at most, which may be 0. NULL: no memory for locks. */
+/* Makes a queue, in pool; threads wait for timeout_us to be sent, and again for
+ * the reply; of this without a slot for brief_ms at most, which may be 0. NULL:
+ * no memory for locks. */
 rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
                             uint32_t brief_ms, apr_pool_t *pool);
 
@@ -65,8 +69,8 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
 void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
                       rlr_limit_t limit);
 
-/* Removes the key at the store, and waits for up to a second; false: it may not
- * be removed. */
+/* Removes the key at the store, and waits for the reply for up to a second;
+ * false: it may not be removed. */
 bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key);
 
 /* Sets for which partitions, a bit each, the store is away: no request waits

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
+/* OBJECTS: ../mod_ratelimit_regional/protocol/wait_slot.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* How long requests wait for the store, by a clock of the test: it goes on only
+ * while a request waits, up to the next event or the end of the wait. */
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../mod_ratelimit_regional/store/queue.h"
+
+#define SECOND_US 1000000U
+#define START_US  (1000ULL * SECOND_US)
+
+static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {1};
+static const unsigned char other[RLR_MESSAGE_KEY_BYTES] = {2};
+static const rlr_limit_t ten = {10, 10};
+
+typedef struct case_t {
+    rlr_queue_t *queue;
+    uint64_t now_us;
+    /* When the worker sends what is pending, and has the reply; 0: never. */
+    uint64_t sent_us;
+    uint64_t replied_us;
+    rlr_pending_request_t *sent;
+} case_t;
+
+/* Of the test that runs. */
+static case_t test;
+
+/* ---- In place of those of the system ---- */
+
+int read_clock(clockid_t id, struct timespec *now) __asm__("clock_gettime");
+int wait_until(pthread_cond_t *condition, pthread_mutex_t *lock,
+               const struct timespec *until) __asm__("pthread_cond_timedwait");
+
+int read_clock(clockid_t id, struct timespec *now)
+{
+    now->tv_sec = (time_t)(test.now_us / SECOND_US);
+    now->tv_nsec = (long)(test.now_us % SECOND_US) * 1000;
+    return 0;
+}
+
+static void send_pending(void)
+{
+    test.sent_us = 0;
+    test.sent = rlr_queue_take(test.queue, 0);
+}
+
+static void answer_sent(void)
+{
+    test.replied_us = 0;
+    rlr_queue_finish(test.queue, test.sent, true, test.sent->waiting);
+}
+
+int wait_until(pthread_cond_t *condition, pthread_mutex_t *lock,
+               const struct timespec *until)
+{
+    uint64_t until_us = (uint64_t)until->tv_sec * SECOND_US
+        + (uint64_t)until->tv_nsec / 1000;
+    uint64_t event_us = test.sent_us != 0 ? test.sent_us : test.replied_us;
+
+    if (event_us == 0 || event_us > until_us) {
+        test.now_us = until_us;
+        return ETIMEDOUT;
+    }
+    test.now_us = event_us;
+    pthread_mutex_unlock(lock);
+    if (test.sent_us != 0) {
+        send_pending();
+    }
+    else {
+        answer_sent();
+    }
+    pthread_mutex_lock(lock);
+    return 0;
+}
+
+/* ---- Tests ---- */
+
+/* Without slots, with brief waits of 20 ms. */
+static void begin(uint32_t timeout_ms, apr_pool_t *pool)
+{
+    rlr_wait_slots_t slots = {NULL, 0,
+                              apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
+
+    memset(&test, 0, sizeof(test));
+    test.now_us = START_US;
+    test.queue = rlr_queue_make(&slots, timeout_ms * 1000, 20, pool);
+}
+
+/* A request that is sent and answered so many microseconds later; 0: never. */
+static rlr_queue_result_t request(uint64_t sent_us, uint64_t replied_us)
+{
+    test.sent_us = sent_us > 0 ? test.now_us + sent_us : 0;
+    test.replied_us = replied_us > 0 ? test.now_us + replied_us : 0;
+    return rlr_queue_request(test.queue, key, ten, 1);
+}
+
+static void a_brief_wait_begins_when_the_call_is_sent(void **state)
+{
+    begin(200, *state);
+    assert_int_equal(request(18000, 37000), RLR_QUEUE_ADMITTED);
+    assert_int_equal(test.now_us, START_US + 37000);
+}
+
+static void a_brief_wait_for_a_reply_ends(void **state)
+{
+    begin(200, *state);
+    assert_int_equal(request(18000, 39000), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 38000);
+}
+
+static void a_brief_wait_for_the_sending_ends(void **state)
+{
+    begin(200, *state);
+    assert_int_equal(request(21000, 22000), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 20000);
+}
+
+/* The call before is not the store's time for this one. */
+static void a_store_is_slow_by_the_time_of_one_call(void **state)
+{
+    begin(200, *state);
+    assert_int_equal(request(18000, 37000), RLR_QUEUE_ADMITTED);
+    assert_int_equal(request(1, 1000), RLR_QUEUE_ADMITTED);
+}
+
+static void a_call_that_is_under_way_is_slow_by_its_own_time(void **state)
+{
+    begin(200, *state);
+    rlr_queue_refill(test.queue, key, ten);
+    test.now_us += 18000;
+    send_pending();
+    test.now_us += 19000;
+    assert_int_equal(rlr_queue_request(test.queue, other, ten, 1),
+                     RLR_QUEUE_LATE);
+    assert_int_equal(rlr_queue_request(test.queue, other, ten, 1),
+                     RLR_QUEUE_BUSY);
+}
+
+static void a_store_that_nothing_is_sent_to_is_slow(void **state)
+{
+    begin(200, *state);
+    rlr_queue_refill(test.queue, key, ten);
+    test.now_us += 20000;
+    assert_int_equal(rlr_queue_request(test.queue, other, ten, 1),
+                     RLR_QUEUE_BUSY);
+}
+
+static void the_timeout_begins_when_the_call_is_sent(void **state)
+{
+    begin(5, *state);
+    assert_int_equal(request(4000, 8000), RLR_QUEUE_ADMITTED);
+    assert_int_equal(request(4000, 10000), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 17000);
+}
+
+static void a_request_waits_for_the_timeout_at_most_to_be_sent(void **state)
+{
+    begin(5, *state);
+    assert_int_equal(request(0, 0), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 5000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_brief_wait_begins_when_the_call_is_sent),
+        CHECK_TEST(a_brief_wait_for_a_reply_ends),
+        CHECK_TEST(a_brief_wait_for_the_sending_ends),
+        CHECK_TEST(a_store_is_slow_by_the_time_of_one_call),
+        CHECK_TEST(a_call_that_is_under_way_is_slow_by_its_own_time),
+        CHECK_TEST(a_store_that_nothing_is_sent_to_is_slow),
+        CHECK_TEST(the_timeout_begins_when_the_call_is_sent),
+        CHECK_TEST(a_request_waits_for_the_timeout_at_most_to_be_sent),
+    };
+
+    return CHECK_RUN(tests);
+}
