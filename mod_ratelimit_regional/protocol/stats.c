@@ -67,9 +67,9 @@ uint32_t rlr_stats_advise(const rlr_stats_t *stats, uint32_t timeout_ms)
 {
     uint64_t recent_us = rlr_stats_recent_us(stats);
 
-    /* Beside the round trip a request waits for the worker, and for the round
-     * before its own. */
-    return 3 * recent_us > 2000ULL * timeout_ms
+    /* Single ones take longer than the average, and a request waits for the
+     * worker, too. */
+    return 2 * recent_us > 1000ULL * timeout_ms
         ? (uint32_t)(3 * recent_us / 1000 + 1)
         : 0;
 }

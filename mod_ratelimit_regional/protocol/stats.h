@@ -82,8 +82,8 @@ uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
 void rlr_stats_trip(rlr_stats_t *stats, uint64_t us);
 uint64_t rlr_stats_recent_us(const rlr_stats_t *stats);
 
-/* Returns a timeout in milliseconds in which most replies come, if fewer do in
- * this one; 0: they do. */
+/* Returns a timeout in milliseconds that leaves room for round trips that are
+ * longer than the average; 0: this one is twice the average at least. */
 uint32_t rlr_stats_advise(const rlr_stats_t *stats, uint32_t timeout_ms);
 
 /* Returns how many requests of all regions had that outcome. */

@@ -250,13 +250,13 @@ static void print_absent(request_rec *r, const rlr_status_store_t *store)
 static void print_advice(request_rec *r, const rlr_status_store_t *store)
 {
     if (store->advised_ms > 0) {
-        ap_rprintf(
-            r,
-            "<p class=bad>A round trip to the store took %.1f ms of "
-            "late, too long for %u ms: most requests under a limit up "
-            "to 64 are refused. Set RateLimitStoreTimeout to %ums.</p>\n",
-            (double)rlr_stats_recent_us(store->stats) / 1000, store->timeout_ms,
-            store->advised_ms);
+        ap_rprintf(r,
+                   "<p class=bad>A round trip to the store took %.1f ms of "
+                   "late, too long for a timeout of %u ms: requests under a "
+                   "limit up to 64 are refused, all if it takes longer. Set "
+                   "RateLimitStoreTimeout to %ums.</p>\n",
+                   (double)rlr_stats_recent_us(store->stats) / 1000,
+                   store->timeout_ms, store->advised_ms);
     }
 }
 

@@ -192,7 +192,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        rlr_stats_recent_us(store->stats));
     print_store_number(r, store, "advised_timeout_milliseconds", "gauge",
                        "A RateLimitStoreTimeout that the round trips need; 0: "
-                       "this one is long enough.",
+                       "this one is twice as long.",
                        store->advised_ms);
     print_store_number(r, store, "errors_total", "counter",
                        "Round trips, and attempts to connect, with an error.",
