@@ -13,6 +13,9 @@ _Static_assert(RLR_IDENTITY_MAX <= RLR_STORE_IDENTITY_MAX,
 _Static_assert(2 * RLR_NAME_MAX + 32 <= RLR_STORE_ROW_MAX,
                "a row's name fits into the text of a key");
 
+/* When to ask again after a process was stopped while it decided. */
+#define STOPPED_MS 1000U
+
 static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
 {
     decision->window = (rlr_window_decision_t){
@@ -37,6 +40,10 @@ static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
     }
     local.needs_slot = true;
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
+    if (decision->window.admitted
+        && !rlr_store_keep_share(store, key, request->limit)) {
+        refuse(decision, STOPPED_MS);
+    }
     rlr_store_end_share(store, key);
 }
 

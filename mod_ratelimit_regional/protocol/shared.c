@@ -199,6 +199,12 @@ rlr_partition_state_t *rlr_shared_try_lock(const rlr_shared_t *shared,
     return lock(shared, partition, 0, now_ms);
 }
 
+rlr_partition_state_t *rlr_shared_get_locked(const rlr_shared_t *shared,
+                                             uint32_t partition)
+{
+    return &rlr_shared_layout_partition(shared, partition)->state;
+}
+
 void rlr_shared_unlock(const rlr_shared_t *shared, uint32_t partition)
 {
     pthread_mutex_unlock(

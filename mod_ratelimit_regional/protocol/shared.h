@@ -109,6 +109,9 @@ rlr_partition_state_t *rlr_shared_lock(const rlr_shared_t *shared,
 /* The same; NULL: it is not free at once. */
 rlr_partition_state_t *rlr_shared_try_lock(const rlr_shared_t *shared,
                                            uint32_t partition, uint64_t now_ms);
+/* Returns the state again, to the one that has the lock. */
+rlr_partition_state_t *rlr_shared_get_locked(const rlr_shared_t *shared,
+                                             uint32_t partition);
 void rlr_shared_unlock(const rlr_shared_t *shared, uint32_t partition);
 
 /* Records that a limit of that interval is in use. */

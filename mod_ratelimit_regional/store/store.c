@@ -278,6 +278,13 @@ bool rlr_store_peek(const rlr_store_t *store, const unsigned char *key,
 
 /* ---- The share ---- */
 
+static bool may_have_share(const rlr_store_t *store)
+{
+    /* A child of a former M or S counts by these. */
+    return rlr_shared_has_table(&store->shared)
+        && rlr_shared_has_store(&store->shared);
+}
+
 /* Takes the lock of the key's partition; *share: what the host may admit, or
  * count 0 and *wait_ms. NULL: the lock is not free. */
 static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
@@ -295,9 +302,7 @@ static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
     if (state == NULL) {
         return NULL;
     }
-    /* A child of a former M or S counts by these. */
-    if (!rlr_shared_has_table(&store->shared)
-        || !rlr_shared_has_store(&store->shared)) {
+    if (!may_have_share(store)) {
         return state;
     }
     /* Not before the lock was taken. */
@@ -328,6 +333,23 @@ rlr_limit_t rlr_store_begin_share(const rlr_store_t *store,
         rlr_store_end_share(store, key);
     }
     return share;
+}
+
+bool rlr_store_keep_share(const rlr_store_t *store, const unsigned char *key,
+                          rlr_limit_t limit)
+{
+    rlr_partition_state_t *state = rlr_shared_get_locked(
+        &store->shared, rlr_shared_partition_of(key));
+    rlr_time_t now = rlr_clock_now();
+
+    if (!may_have_share(store)
+        || rlr_member_local(&state->member, &store->member, key, limit,
+                            now.floor_ms)
+            == 0) {
+        return false;
+    }
+    rlr_member_use(&state->member, limit.interval_sec, now.ceil_ms);
+    return true;
 }
 
 rlr_limit_t rlr_store_peek_share(const rlr_store_t *store,

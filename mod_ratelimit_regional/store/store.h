@@ -93,6 +93,11 @@ bool rlr_store_is_starting(const rlr_store_t *store,
 rlr_limit_t rlr_store_begin_share(const rlr_store_t *store,
                                   const unsigned char *key, rlr_limit_t limit,
                                   uint32_t *wait_ms);
+
+/* After an admission of the share: it counts from now on. False: the process
+ * was stopped in between, and the share has ended; nothing may be admitted. */
+bool rlr_store_keep_share(const rlr_store_t *store, const unsigned char *key,
+                          rlr_limit_t limit);
 void rlr_store_end_share(const rlr_store_t *store, const unsigned char *key);
 
 /* Returns the share that rlr_store_begin_share() would, and begins nothing. */
