@@ -140,6 +140,34 @@ static void a_rule_that_another_store_has_granted_waits(void **state)
     end(&test);
 }
 
+/* The first store has been returned to since: of the admissions that the other
+ * one has granted in between it knows none, also after a second restart. */
+static void a_second_restart_does_not_forget_another_store(void **state)
+{
+    group_store_t *first;
+    uint64_t granted_ms;
+    case_t test;
+
+    begin(&test);
+    test.limit = (rlr_limit_t){9, 20};
+    pass(&test, 100000, 7);
+    stop_all(&test);
+    first = test.store;
+    test.store = group_store_make(2, 1000000);
+    pass(&test, 26000, 7);
+    assert_int_equal(call(&test, 0, 9, 0), 9);
+    granted_ms = test.now_ms;
+    stop_all(&test);
+    group_store_drop(test.store);
+    test.store = first;
+    pass(&test, 4400, 7);
+    stop_all(&test);
+    test.now_ms += 4100;
+    find_wait(&test);
+    assert_in_range(test.now_ms, granted_ms + 20000, granted_ms + 40000);
+    end(&test);
+}
+
 /* No mark of the store has the admissions of shares. */
 static void shares_are_not_forgotten_by_a_second_restart(void **state)
 {
@@ -370,6 +398,7 @@ int main(void)
         CHECK_TEST(a_rule_that_was_not_granted_before_waits),
         CHECK_TEST(a_rule_that_waits_twice_is_not_forgotten),
         CHECK_TEST(a_rule_that_another_store_has_granted_waits),
+        CHECK_TEST(a_second_restart_does_not_forget_another_store),
         CHECK_TEST(shares_are_not_forgotten_by_a_second_restart),
         CHECK_TEST(hosts_that_were_cut_off_together_go_on_at_once),
         CHECK_TEST(the_shares_of_those_that_do_not_return_are_reserved),
