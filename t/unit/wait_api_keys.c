@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 
 #include "../../mod_agent/core/clock.h"
+#include "../../mod_agent/wait/api_keys.h"
 
 /* Threads read it. */
 static apr_time_t now = 1000000000;
@@ -33,13 +34,16 @@ apr_time_t agent_clock_boot_now(void)
 }
 
 /* The two timers of the registry that was made last: descriptors, -1 without
- * such timers, and times. */
+ * such timers, times, and how often these were set. */
 #define TIMERS 2
+/* Opened first: that of the thread that asks the database. */
+#define CHECK 1
 
 static bool has_timers = true;
 static int next_timer;
 static apr_time_t timer_times[TIMERS];
 static int timer_fds[TIMERS] = {-1, -1};
+static int timer_settings[TIMERS];
 
 int agent_clock_timer_open(void)
 {
@@ -67,6 +71,7 @@ bool agent_clock_timer_set(int fd, apr_time_t due)
             (void)!eventfd_read(fd, &count);
             __atomic_store_n(&timer_times[i], due, __ATOMIC_SEQ_CST);
             fire_due(i);
+            __atomic_add_fetch(&timer_settings[i], 1, __ATOMIC_SEQ_CST);
             return true;
         }
     }
@@ -84,11 +89,26 @@ static void pass(apr_interval_time_t time)
     }
 }
 
-static void wait_for_query(int number)
+static bool has_asked(int number)
 {
-    while (__atomic_load_n(&queries, __ATOMIC_SEQ_CST) < number) {
-        sched_yield();
+    return __atomic_load_n(&queries, __ATOMIC_SEQ_CST) >= number;
+}
+
+/* Fails if the thread finds nothing to ask at this time: the second turn from
+ * here on has begun after this call. */
+static void wait_for_query(const fixture_t *fixture, int number)
+{
+    for (int turn = 0; turn < 2 && !has_asked(number); turn++) {
+        int seen = __atomic_load_n(&timer_settings[CHECK], __ATOMIC_SEQ_CST);
+
+        agent_api_keys_interrupt(fixture->registry->api_keys);
+        while (!has_asked(number)
+               && __atomic_load_n(&timer_settings[CHECK], __ATOMIC_SEQ_CST)
+                   == seen) {
+            sched_yield();
+        }
     }
+    assert_true(has_asked(number));
 }
 
 /* Of a thread that blocks: no turn of it can take the reason before. */
@@ -173,11 +193,66 @@ static void keys_that_come_do_not_have_all_others_checked(void **state)
             identities[i].checked_at -= apr_time_from_msec(2500);
         }
         register_with_key(&fixture, &identities[i]);
-        wait_for_query(i < MANY ? 0 : i - MANY + 1);
+        wait_for_query(&fixture, i < MANY ? 0 : i - MANY + 1);
     }
     /* Each of the first ones in four periods; the others fewer times. */
     assert_in_range(elements, 3 * MANY, 4 * (MANY + 24));
     assert_int_equal(queries, 24);
+    apr_pool_destroy(fixture.pool);
+}
+
+/* Also where a pause of 250 ms comes before the statement. */
+static void a_key_is_checked_again_within_2_seconds(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 1,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t identity = {
+        .key_id = "key", .checked_at = now, .expires_at = AGENT_CLOCK_NEVER};
+    fixture_t fixture;
+    agent_waiter_t *waiter;
+
+    next_result = (agent_db_result_t){.rows = 0};
+    queries = 0;
+    open_fixture_with(&fixture, &limits);
+    waiter = register_with_key(&fixture, &identity);
+    for (int i = 0; i < 3; i++) {
+        pass(apr_time_from_msec(1750));
+        wait_for_query(&fixture, i + 1);
+    }
+    assert_int_equal(queries, 3);
+    agent_waiter_unregister(waiter);
+    apr_pool_destroy(fixture.pool);
+}
+
+static void a_key_is_checked_again_at_once_that_got_no_connection(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 1,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t ended = {.key_id = "ended",
+                                    .checked_at = now - apr_time_from_sec(9),
+                                    .expires_at = AGENT_CLOCK_NEVER};
+    fixture_t fixture;
+    agent_waiter_t *waiter;
+
+    next_result = (agent_db_result_t){.rows = 1, .cells = {{"ended"}}};
+    query_error = AGENT_E_POOL_EXHAUSTED;
+    queries = 0;
+    open_fixture_with(&fixture, &limits);
+    waiter = register_with_key(&fixture, &ended);
+    wait_for_query(&fixture, 1);
+    for (int i = 2; i < 5; i++) {
+        pass(apr_time_from_msec(250));
+        wait_for_query(&fixture, i);
+    }
+    assert_int_equal(agent_waiter_block(waiter, 0), AGENT_REASON_NONE);
+    query_error = AGENT_E_COUNT;
+    pass(apr_time_from_msec(250));
+    assert_int_equal(agent_waiter_block(waiter, -1), AGENT_REASON_KEY_INVALID);
+    agent_waiter_unregister(waiter);
     apr_pool_destroy(fixture.pool);
 }
 
@@ -194,7 +269,7 @@ static void the_earliest_expiry_of_a_key_holds_without_a_database(void **state)
     fixture_t fixture;
     agent_waiter_t *waiters[2];
 
-    query_fails = true;
+    query_error = AGENT_E_UNAVAILABLE;
     open_fixture_with(&fixture, &limits);
     waiters[0] = register_with_key(&fixture, &first);
     waiters[1] = register_with_key(&fixture, &second);
@@ -203,7 +278,7 @@ static void the_earliest_expiry_of_a_key_holds_without_a_database(void **state)
                          AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
-    query_fails = false;
+    query_error = AGENT_E_COUNT;
     apr_pool_destroy(fixture.pool);
 }
 
@@ -221,7 +296,7 @@ static void the_expiry_of_a_key_stays_with_its_waiters(void **state)
     fixture_t fixture;
     agent_waiter_t *waiters[3];
 
-    query_fails = true;
+    query_error = AGENT_E_UNAVAILABLE;
     open_fixture_with(&fixture, &limits);
     waiters[0] = register_with_key(&fixture, &late);
     waiters[1] = register_with_key(&fixture, &early);
@@ -233,7 +308,7 @@ static void the_expiry_of_a_key_stays_with_its_waiters(void **state)
                          AGENT_REASON_KEY_INVALID);
         agent_waiter_unregister(waiters[i]);
     }
-    query_fails = false;
+    query_error = AGENT_E_COUNT;
     apr_pool_destroy(fixture.pool);
 }
 
@@ -257,7 +332,7 @@ static void a_statement_that_waits_holds_up_no_expiry(void **state)
     queries = 0;
     open_fixture_with(&fixture, &limits);
     waiters[0] = register_with_key(&fixture, &due);
-    wait_for_query(1);
+    wait_for_query(&fixture, 1);
     pass(1000);
     waiters[1] = register_with_key(&fixture, &short_lived);
     assert_int_equal(agent_waiter_block(waiters[1], 10000),
@@ -328,6 +403,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_end_of_an_api_key_wakes_its_waiters),
         CHECK_TEST(keys_that_come_do_not_have_all_others_checked),
+        CHECK_TEST(a_key_is_checked_again_within_2_seconds),
+        CHECK_TEST(a_key_is_checked_again_at_once_that_got_no_connection),
         CHECK_TEST(the_earliest_expiry_of_a_key_holds_without_a_database),
         CHECK_TEST(the_expiry_of_a_key_stays_with_its_waiters),
         CHECK_TEST(a_statement_that_waits_holds_up_no_expiry),

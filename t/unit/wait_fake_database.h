@@ -14,7 +14,8 @@ struct agent_db_result_t {
 };
 
 static agent_db_result_t next_result;
-static bool query_fails;
+/* Of every query; AGENT_E_COUNT: none. */
+static agent_error_id_t query_error = AGENT_E_COUNT;
 /* Atomic: queries wait until it is false. */
 static bool query_blocks;
 static int queries;
@@ -43,8 +44,8 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
     while (__atomic_load_n(&query_blocks, __ATOMIC_SEQ_CST)) {
         sched_yield();
     }
-    return query_fails
-        ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
+    return query_error != AGENT_E_COUNT
+        ? agent_error_set(err, query_error, NULL, NULL, pool)
         : APR_SUCCESS;
 }
 

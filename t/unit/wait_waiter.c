@@ -470,9 +470,9 @@ static void streams_query_for_themselves_after_a_gap_or_an_error(void **state)
     assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
     assert_null(agent_waiter_updates(stream));
     agent_waiter_subscribe(stream, 6);
-    query_fails = true;
+    query_error = AGENT_E_UNAVAILABLE;
     notify(&fixture, RUN);
-    query_fails = false;
+    query_error = AGENT_E_COUNT;
     assert_int_equal(take_and_idle(stream), AGENT_REASON_QUERY);
     apr_pool_destroy(fixture.pool);
 }
