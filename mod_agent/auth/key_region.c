@@ -24,6 +24,7 @@
 #include "../core/api_key.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/response.h"
 #include "../http/router.h"
 
 #define SEPARATORS " \t,"
@@ -232,13 +233,6 @@ apr_status_t agent_key_region_check(request_rec *r,
     return APR_EGENERAL;
 }
 
-/* The document of another error is sent by an internal redirect that has its
- * status. */
-static bool is_error_document(const request_rec *r)
-{
-    return r->prev != NULL && r->status != HTTP_OK;
-}
-
 /* A request of an API that concerns nobody's data, such as GET /ok: its handler
  * answers it, unless a RewriteRule of the location names another one. The
  * document of an error is not asked for by the client. */
@@ -247,7 +241,7 @@ static bool is_open(request_rec *r)
     const agent_route_t *route = agent_router_route(r);
 
     return route != NULL && route->scope == AGENT_SCOPE_NONE
-        && !route->is_regional && !is_error_document(r)
+        && !route->is_regional && !agent_response_is_document(r)
         && (r->handler == NULL
             || strcmp(r->handler, agent_location_handler(r)) == 0);
 }
@@ -363,7 +357,7 @@ static int refuse_early(request_rec *r)
 
 static int send_refusal(request_rec *r)
 {
-    const agent_error_t *err = r->main == NULL && !is_error_document(r)
+    const agent_error_t *err = r->main == NULL && !agent_response_is_document(r)
         ? agent_problem_of(r)
         : NULL;
 

@@ -50,11 +50,23 @@ static apr_status_t pass(agent_call_t *call, apr_bucket *content, int flush)
         : APR_ECONNABORTED;
 }
 
+bool agent_response_is_document(const request_rec *r)
+{
+    return r->prev != NULL && r->status != HTTP_OK;
+}
+
+static void set_status(request_rec *r, int status)
+{
+    if (!agent_response_is_document(r)) {
+        r->status = status;
+    }
+    r->status_line = NULL;
+}
+
 /* Responses are not cacheable: they change while a run executes. */
 static void begin_content(agent_call_t *call, int status, const char *type)
 {
-    call->r->status = status;
-    call->r->status_line = NULL;
+    set_status(call->r, status);
     apr_table_setn(call->r->headers_out, "Cache-Control", "no-store");
     ap_set_content_type(call->r, type);
 }
@@ -146,8 +158,8 @@ void agent_response_set_total(agent_call_t *call, const char *count)
 
 int agent_response_empty(agent_call_t *call, int status)
 {
-    call->r->status = status;
-    if (status != HTTP_NO_CONTENT) {
+    set_status(call->r, status);
+    if (call->r->status != HTTP_NO_CONTENT) {
         ap_set_content_length(call->r, 0);
     }
     return hold(call, 0) ? agent_park_send_response(call->r, 0) : OK;

@@ -5,6 +5,11 @@
 
 #include "call.h"
 
+/* True for the request of an ErrorDocument, which httpd makes of the refused
+ * one by an internal redirect that has its status. Its response has that status
+ * too, whatever the functions below are given. */
+bool agent_response_is_document(const request_rec *r);
+
 /* Sends JSON text (in call->pool) with its length, as not cacheable. Returns
  * what the handler returns: OK, or SUSPENDED while the client does not read
  * (agent_park_send_response()). httpd must not end such a request. */

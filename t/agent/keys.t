@@ -61,6 +61,8 @@ CONF
     location('/rewritten', 'RewriteEngine On', 'RewriteRule ^ - [F]', 'Require agent-scope read'),
     location('/denied-page', 'ErrorDocument 403 "Ask us."', require_all('Require agent-scope read', 'Require not agent-scope admin')),
     location('/file-deployers', 'SetHandler None', 'AuthzSendForbiddenOnFailure Off', 'Require agent-scope deploy', 'ErrorDocument 401 "Log in."'),
+    (map { my ($path, $document) = @{$_}; location("/to-$path", 'Require agent-scope admin', map { "ErrorDocument $_ $document" } 401, 403) }
+        [ 'ok', '/plain/ok' ], [ 'thread', "/plain/threads/$UUID" ]),
     location('/explained', 'SetHandler None', 'Require agent-scope deploy', 'ErrorDocument 403 "Ask for more."'),
     location('/paged', 'SetHandler None', 'Require agent-scope read', 'ErrorDocument 401 /document/page'),
     location('/document', 'SetHandler None', 'Require all granted'),
@@ -378,6 +380,24 @@ subtest 'the answer of an API to a verified key that a Require denies says so' =
     }
     is $try->('/denied-page', with($admin))->{body}, 'Ask us.', 'an ErrorDocument 403 is sent';
     is_deeply $try->('/rewritten', with($reader))->{json}, { detail => 'Forbidden', code => 'forbidden' }, 'a 403 of another module is its own';
+};
+
+subtest 'keys: a response to an ErrorDocument of an API has the status of the refused request' => sub {
+    my $to = new_client();
+    my $reader = create_key($shop, scopes => ['read']);
+    my %document = ('/to-ok' => '{"ok":true}', '/to-thread' => 'thread_not_found');
+    for my $path (sort keys %document) {
+        for my $case ([ 401, {} ], [ 401, with('abc') ], [ 403, with($reader) ]) {
+            my ($status, $headers) = @{$case};
+            for my $method (qw(GET HEAD POST DELETE)) {
+                my $answer = $to->request($method, "$path/runs/$UUID", undef, $headers);
+                my $title = join ' ', 'keys:', $status, $method, $path, keys %{$headers};
+                is $answer->{status}, $status, $title;
+                like $answer->{body} // '', $method eq 'HEAD' ? qr/\A\z/ : qr/\Q$document{$path}\E/, "$title: the body is that of the document";
+                is defined $answer->{headers}{'www-authenticate'}, $status == 401, "$title: the challenge";
+            }
+        }
+    }
 };
 
 subtest 'Require agent-scope: 403 scope_required only for a line whose scope would admit the key' => sub {
