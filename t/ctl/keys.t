@@ -321,7 +321,9 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     is join('|', ctl_on_terminal('INVITATION: ', "$typed->{invitation}\n", 'invite', 'revoke', '-')), "0|INVITATION: \n", 'invite revoke -: a terminal shows a prompt, and not the invitation';
     is $state->($typed->{invitation_id}), 'revoked', 'invite revoke -: the invitation that was typed is revoked';
     is join('|', ctl_on_terminal('INVITATION: ', "\cD", 'invite', 'revoke', '-')), "2|INVITATION: \nagentctl: expected INVITATION on standard input, got none\n", 'invite revoke -: nothing is typed';
-    for my $case ([ "\cC", 2 ], [ "\c\\", 3 ], [ 'SIGINT', 2 ], [ 'SIGTERM', 15 ], [ 'SIGHUP', 1 ], [ 'SIGQUIT', 3 ], [ 'SIGPIPE', 13 ], [ 'SIGALRM', 14 ]) {
+    for my $case ([ "\cC", 2 ], [ "\c\\", 3 ], [ 'SIGINT', 2 ], [ 'SIGTERM', 15 ], [ 'SIGHUP', 1 ], [ 'SIGQUIT', 3 ], [ 'SIGPIPE', 13 ], [ 'SIGALRM', 14 ],
+        [ 'SIGUSR1', 10 ], [ 'SIGUSR2', 12 ], [ 'SIGXCPU', 24 ], [ 'SIGVTALRM', 26 ], [ 'SIGPROF', 27 ], [ 'SIGIO', 29 ], [ 'SIGPWR', 30 ], [ 'SIGSYS', 31 ], [ 'SIGRTMIN', 34 ], [ 'SIGRTMAX', 64 ])
+    {
         my ($by, $signal) = @{$case};
         is ctl_interrupted('INVITATION: ', $by, 'invite', 'revoke', '-'), "INVITATION: \n[-$signal, echo]\n",
             'invite revoke -: at the prompt, ' . ($by =~ /SIG/ ? $by : sprintf 'the byte %d', ord $by) . ' ends it, and the terminal has its echo again';
