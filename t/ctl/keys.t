@@ -351,9 +351,21 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
 
 # ---- output that cannot be written ----
 {
-    my $errors = qx('$program' key create --database '$operator' --account $account --name full 2>&1 >/dev/full);
-    is $? >> 8, 1, 'key create: a key that cannot be written is a failure';
-    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}` \(key_not_shown\)\n\z/, 'key create: an error names the key that could not be printed';
+    my $uuid = '[0-9a-f-]{36}';
+    for my $case (
+        (map { [ "key create$_ --account $account --name full", 'key revoke [0-9A-Za-z]{22}' ] } '', ' --json'),
+        (map { [ "key rotate$_ " . output_of('key', 'create', '--account', $account, '--name', 'old'), 'key revoke [0-9A-Za-z]{22}' ] } '', ' --json'),
+        (map { [ "invite create$_", "invite revoke $uuid" ] } '', ' --json'), (map { [ "account create$_ Full", "account close $uuid" ] } '', ' --json'),
+    ) {
+        my ($words, $end) = @{$case};
+        my ($command) = $words =~ /\A(\w+ \w+(?: --json)?)/;
+        my $kind = { key => 'key', invite => 'invitation', account => 'account' }->{ $words =~ s/ .*//r };
+        my $errors = qx('$program' $words --database '$operator' 2>&1 >/dev/full);
+        is $? >> 8, 1, "$command: what cannot be printed is a failure";
+        my ($by) = $errors =~ /\(output_failed\)\nagentctl: the $kind exists and was not shown: end it with `agentctl ($end)` \(${kind}_not_shown\)\n\z/;
+        ok defined $by, "$command: the last line of one that cannot be printed names the command that ends it" or diag $errors;
+        is output_of(split / /, $by // 'region check local'), '', "$command: that command ends what could not be printed";
+    }
     like qx('$program' account list --database '$operator' 2>&1 >/dev/full), qr/ \(output_failed\)\n\z/, 'account list: the code of output that cannot be written';
 }
 

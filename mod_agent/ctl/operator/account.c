@@ -46,12 +46,15 @@ int ctl_account_create(const ctl_arguments_t *arguments)
 {
     char id[AGENT_UUID_SIZE];
     const char *params[] = {id, arguments->operand};
+    const ctl_new_t made = {
+        .kind = "account", .id = id, .end = "account close", .text = id};
     const char *body;
 
     agent_uuid_v7(id);
     return ctl_database_call(&body, arguments, &create_account, params)
             == CTL_DONE
-        ? ctl_record_result(arguments, body, id)
+        ? ctl_record_new(arguments, ctl_record_parse(body, arguments->pool),
+                         &made)
         : CTL_FAILED;
 }
 

@@ -32,22 +32,17 @@ static const agent_statement_t create_invitation = {
 /* Prints the invitation, which nothing shows again, as the only line; with
  * --json it is a member of its record. */
 static int print(const ctl_arguments_t *arguments, const char *body,
-                 const char *text)
+                 const char *id, const char *text)
 {
     json_object *record = ctl_record_parse(body, arguments->pool);
+    const ctl_new_t made = {
+        .kind = "invitation", .id = id, .end = "invite revoke", .text = text};
 
-    if (record == NULL) {
-        return CTL_FAILED;
-    }
-    if (arguments->flag[CTL_JSON]) {
+    if (record != NULL) {
         json_object_object_add(record, "invitation",
                                json_object_new_string(text));
-        ctl_record_print(record);
     }
-    else {
-        ctl_print("%s", text);
-    }
-    return ctl_output_flush();
+    return ctl_record_new(arguments, record, &made);
 }
 
 int ctl_invite_create(const ctl_arguments_t *arguments)
@@ -74,7 +69,7 @@ int ctl_invite_create(const ctl_arguments_t *arguments)
     }
     return ctl_database_call(&body, arguments, &create_invitation, params)
             == CTL_DONE
-        ? print(arguments, body, text)
+        ? print(arguments, body, id, text)
         : CTL_FAILED;
 }
 

@@ -144,23 +144,13 @@ static int print_key(const ctl_arguments_t *arguments, const char *body,
     json_object *record = ctl_record_parse(
         body != NULL ? agent_new_key_show(new, body, arguments->pool) : NULL,
         arguments->pool);
-    int status = CTL_FAILED;
+    const ctl_new_t made = {
+        .kind = "key",
+        .id = new->id_text,
+        .end = "key revoke",
+        .text = record != NULL ? agent_json_string(record, "key", "") : NULL};
 
-    if (record != NULL) {
-        if (arguments->flag[CTL_JSON]) {
-            ctl_record_print(record);
-        }
-        else {
-            ctl_print("%s", agent_json_string(record, "key", ""));
-        }
-        status = ctl_output_flush();
-    }
-    if (status != CTL_DONE) {
-        ctl_error("the key exists and was not shown: revoke it with "
-                  "`agentctl key revoke %s` (key_not_shown)",
-                  new->id_text);
-    }
-    return status;
+    return ctl_record_new(arguments, record, &made);
 }
 
 static const agent_statement_t create_api_key = {

@@ -143,6 +143,28 @@ int ctl_record_result(const ctl_arguments_t *arguments, const char *body,
     return ctl_output_flush();
 }
 
+int ctl_record_new(const ctl_arguments_t *arguments, json_object *record,
+                   const ctl_new_t *made)
+{
+    int status = CTL_FAILED;
+
+    if (record != NULL) {
+        if (arguments->flag[CTL_JSON]) {
+            ctl_record_print(record);
+        }
+        else {
+            ctl_print("%s", made->text);
+        }
+        status = ctl_output_flush();
+    }
+    if (status != CTL_DONE) {
+        ctl_error("the %s exists and was not shown: end it with "
+                  "`agentctl %s %s` (%s_not_shown)",
+                  made->kind, made->end, made->id, made->kind);
+    }
+    return status;
+}
+
 /* Prints a page. Returns the id of its last record; NULL if it has none. */
 static const char *print_page(const ctl_arguments_t *arguments,
                               json_object *page, const ctl_column_t *columns,

@@ -61,4 +61,20 @@ void ctl_record_print(json_object *record);
 int ctl_record_result(const ctl_arguments_t *arguments, const char *body,
                       const char *text);
 
+/* Something new that the database has, and that nothing shows again. */
+typedef struct ctl_new_t {
+    /* "key", as the commands are named */
+    const char *kind;
+    const char *id;
+    /* The command that ends it, before the id: "key revoke". */
+    const char *end;
+    /* Without --json this text is the only line. */
+    const char *text;
+} ctl_new_t;
+
+/* Prints its record, with --json, else the text. record NULL: the database sent
+ * none. A failure names what exists all the same. Returns an exit status. */
+int ctl_record_new(const ctl_arguments_t *arguments, json_object *record,
+                   const ctl_new_t *made);
+
 #endif
