@@ -206,6 +206,25 @@ async function testOutput() {
     equal(wire.take(), ['e4'], 'output: a line whose credit was requested is kept by a cancel');
 }
 
+// Callers that give up, as with Promise.race(): their records are open until their replies come.
+async function testAcknowledgements() {
+    const lines = [];
+    const output = makeOutput({ write: (line) => lines.push(JSON.parse(line)) });
+    const turnOfLoop = () => new Promise((resolve) => {
+        setImmediate(resolve);
+    });
+    const callers = Array.from({ length: 40 }, () => output.sendAcknowledged('put', {}));
+    await Promise.race([...callers.slice(16), turnOfLoop()]);
+    equal(lines.length, 16, 'output: 16 records are open at most, also if their callers do not wait for the replies');
+    output.takeReply({ id: lines[0].ack, ok: true });
+    await turnOfLoop();
+    equal(lines.length, 17, 'output: the reply to a record makes room for the next one, also if its caller does not wait');
+    output.cancel();
+    await Promise.all(callers);
+    equal(lines.slice(17).map(({ ack }) => ack), Array.from({ length: 23 }, () => undefined),
+        'output: a cancelled run sends the records of the callers that wait, without acknowledgement');
+}
+
 async function testCheckpoints() {
     for (const most of [256, 257]) {
         const lines = [];
@@ -354,6 +373,7 @@ testHeld();
 await testMessages();
 await testEndsOfMessages();
 await testOutput();
+await testAcknowledgements();
 await testCheckpoints();
 testStream();
 testRecent();

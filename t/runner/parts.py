@@ -180,6 +180,36 @@ async def test_output():
     equal(wire.take(), ["e4"], "output: a line that has credit is kept by a cancel before it is written")
 
 
+async def test_acknowledgements():
+    """Callers that give up, as in asyncio.wait_for: their records are open until their replies come."""
+    wire = Sent()
+    one = output.Output(wire, "r", 1, 8 << 20)
+    callers = [asyncio.ensure_future(one.send_acknowledged("put", [], lambda: None)) for _ in range(40)]
+    await turns_of_loop()
+    for caller in callers[:20]:
+        caller.cancel()
+    await turns_of_loop()
+    equal(len(wire.lines), 16, "output: 16 records are open at most, also if their callers do not wait for the replies")
+    one.take_reply({"id": wire.lines[0]["ack"], "ok": False, "error": {}})
+    await turns_of_loop()
+    equal(len(wire.lines), 17, "output: the reply to a record makes room for the next one, also if its caller does not wait")
+    one.cancel()
+    await asyncio.wait(callers)
+    equal([line.get("ack") for line in wire.lines[17:]], [None] * 19,
+          "output: a cancelled run sends the records of the callers that wait, without acknowledgement")
+
+    wire = Sent()
+    one = output.Output(wire, "r", 1, 100)
+    errors_of = [(await asyncio.gather(one.send_acknowledged("put", [("values", b"1" * 100)], lambda: None), return_exceptions=True))[0]
+                 for _ in range(17)]
+    equal(type(errors_of[-1]).__name__, "ValueTooLargeError", "output: a record that is too long is not one of the 16")
+
+
+async def turns_of_loop():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
 def test_checkpoints():
     for most in (checkpoints.CAPTURED_MAX, checkpoints.CAPTURED_MAX + 1):
         sent = Sent()
@@ -335,6 +365,7 @@ test_ends_of_messages()
 test_graphs()
 asyncio.run(test_output())
 asyncio.run(test_history())
+asyncio.run(test_acknowledgements())
 test_checkpoints()
 test_config()
 test_versions()

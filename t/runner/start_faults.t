@@ -9,7 +9,7 @@ use lib $FindBin::Bin;
 use AgentTest::Applications qw(check_folder folder_of runner_of);
 use Cpanel::JSON::XS qw(decode_json);
 use PythonRunner;
-use RunnerTest;
+use RunnerTest qw(start_line);
 use Test::More;
 
 my %program = map { $_ => [ runner_of($_) ] } qw(python javascript);
@@ -35,13 +35,24 @@ sub begin {
 
 my @OLD_NODE = ('node_modules/@langchain/langgraph/package.json' => '{"name":"@langchain/langgraph","version":"0.2.74"}');
 
-# A runner, or a check, of an application in Python with an older library: its metadata, which are found before those of the environment.
-sub with_old_langgraph {
-    my ($how, $manifest) = @_;
-    my $packages = folder_of('python', undef, 'langgraph-0.2.60.dist-info/METADATA' => "Metadata-Version: 2.1\nName: langgraph\nVersion: 0.2.60\n");
-    local $ENV{PYTHONPATH} = $packages;
-    return $how eq 'begin' ? begin('python', $manifest) : check_folder('python', folder_of('python', $manifest));
+# A runner, or a check, of an application in Python with these files on the path, before those of the environment.
+sub with_packages {
+    my ($packages, $how, $manifest, %files) = @_;
+    local $ENV{PYTHONPATH} = folder_of('python', undef, %{$packages});
+    return $how eq 'begin' ? begin('python', $manifest, %files) : check_folder('python', folder_of('python', $manifest, %files));
 }
+
+# The metadata of an older library.
+my @OLD_LANGGRAPH = { 'langgraph-0.2.60.dist-info/METADATA' => "Metadata-Version: 2.1\nName: langgraph\nVersion: 0.2.60\n" };
+my @OLD_PYTHON = { 'sitecustomize.py' => "import sys\nsys.version_info = (3, 10, 12, 'final', 0)\n" };
+# With it no run can begin.
+my @NO_TASKS = { 'sitecustomize.py' => <<'PY' };
+import asyncio
+class Task(asyncio.Task):
+    def __init__(self, coro, *, loop=None, name=None):
+        super().__init__(coro, loop=loop, name=name)
+asyncio.Task = Task
+PY
 
 my $PYTHON = <<'PY';
 import asyncio, threading
@@ -96,6 +107,7 @@ my %warned = (
         'g.py' => $PYTHON, 's.py' => $PYTHON, 'b.py' => "import os\nos._exit(3)\n"),
     javascript => begin('javascript', { graphs => { good => './g.mjs:good', slow => './s.mjs:good', bad => './b.mjs:graph' } }, %failed, %node_files,
         's.mjs' => "await new Promise((resolve) => setTimeout(resolve, 1500));\nexport { good } from './g.mjs';\n", 'b.mjs' => "process.reallyExit(3);\n"));
+my $unable = with_packages(@NO_TASKS, 'begin', { graphs => { good => './g.py:good' } }, 'g.py' => $PYTHON);
 # [what, env, the reason, files]
 my $NAME = 'a name is not empty, and has no =, U+0000 and unpaired surrogates';
 my $KIND = 'expected a string or a number';
@@ -132,16 +144,26 @@ my %unusable = (
     'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m,
         begin('javascript', { graphs => { g => './g.mjs:g' } }, 'node_modules/@langchain/langgraph/package.json' => '{') ],
     'python: langgraph before 1.0' => [ qr{^agent runner: langgraph 0\.2\.60 is too old: 1\.0 or newer is needed \(dependencies of /\S+/langgraph\.json; },
-        with_old_langgraph('begin', { graphs => { g => './g.py:g' } }) ],
+        with_packages(@OLD_LANGGRAPH, 'begin', { graphs => { g => './g.py:g' } }) ],
+    'python: Python before 3.11' => [ qr{^agent runner: /\S+ is Python 3\.10, and 3\.11 or newer is needed \(remove /\S+/\.agent/venv; then `agentctl build`\)$}m,
+        with_packages(@OLD_PYTHON, 'begin', $good) ],
     'javascript: langgraph before 1.0' => [ qr{^the application cannot be used: \@langchain/langgraph 0\.2\.74 \(/\S+/node_modules/\S+\) is too old: 1\.0 or newer is needed \(}m,
         begin('javascript', { graphs => { g => './g.mjs:g' } }, @OLD_NODE) ],
 );
 for my $language (qw(python javascript)) {
     my $manifest = { graphs => { g => $language eq 'python' ? './g.py:g' : './g.mjs:g' } };
-    my $check = $language eq 'python' ? with_old_langgraph('check_folder', $manifest) : check_folder($language, folder_of($language, $manifest, @OLD_NODE));
+    my $check = $language eq 'python' ? with_packages(@OLD_LANGGRAPH, 'check_folder', $manifest) : check_folder($language, folder_of($language, $manifest, @OLD_NODE));
     is $check->{status}, 2, "$language: langgraph before 1.0: --check ends with 2";
     like $check->{errors}, qr/\A.*langgraph 0\.2\.\d+ .*is too old: 1\.0 or newer is needed .*\n\z/, "$language: langgraph before 1.0: --check says so in one line";
 }
+
+is with_packages(@OLD_PYTHON, 'check_folder', $good)->{status}, 2, 'python: Python before 3.11: --check ends with 2';
+
+# ---- Messages that cannot be handled ----
+$unable->expect('ready');
+$unable->send(start_line(graph_id => 'good', input => {}));
+is $unable->finish >> 8, 2, 'python: a run that cannot begin ends the process, as the run would have no end';
+like $unable->log_text, qr/^agent runner: TypeError: /m, 'python: a run that cannot begin: the log has the error';
 
 # ---- Folders that cannot be used ----
 for my $what (sort keys %unusable) {

@@ -18,7 +18,8 @@
 
 #define VENV         AGENT_APPLICATION_FOLDER "/venv"
 #define PROBE_SEC    60
-#define OLDEST_MINOR 10
+/* That of the runner: runners/python/__main__.py. */
+#define OLDEST       311
 
 const char ctl_python_program[] = AGENT_APPLICATION_PYTHON;
 /* A name for lists of arguments, where a string that macros join looks like
@@ -52,7 +53,15 @@ static int wanted_version(const ctl_build_t *build)
                                      : 0;
 }
 
-/* The interpreter of that version, else any. */
+/* The version that is needed, if `python_version` is older than the runner's
+ * oldest one too. */
+static int least_version(int wanted)
+{
+    return wanted > OLDEST ? wanted : OLDEST;
+}
+
+/* The interpreter of that version, else any; one that is too old is not looked
+ * for. */
 static const char *find_python(const ctl_build_t *build, int wanted)
 {
     const char *exact = apr_psprintf(build->pool, "python3.%d", wanted - 300);
@@ -60,7 +69,7 @@ static const char *find_python(const ctl_build_t *build, int wanted)
     if (build->options.python != NULL) {
         return build->options.python;
     }
-    return wanted > 300 && ctl_command_find(exact, build->pool) != NULL
+    return wanted >= OLDEST && ctl_command_find(exact, build->pool) != NULL
         ? exact
         : "python3";
 }
@@ -69,7 +78,7 @@ static const char *find_python(const ctl_build_t *build, int wanted)
 static bool check_version(const char *python, int wanted, int found,
                           const char *remedy)
 {
-    int oldest = wanted > 0 ? wanted : 300 + OLDEST_MINOR;
+    int oldest = least_version(wanted);
 
     if (found == 0) {
         ctl_error("%s could not be executed: install Python, or give --python",
@@ -93,13 +102,16 @@ static bool check_version(const char *python, int wanted, int found,
 static bool make_with_uv(const ctl_build_t *build, int wanted)
 {
     const char *python = build->options.python != NULL ? build->options.python
-        : wanted > 0 ? apr_psprintf(build->pool, "3.%d", wanted - 300)
-                     : "3";
+        : apr_psprintf(build->pool, "%s3.%d", wanted >= OLDEST ? "" : ">=",
+                       least_version(wanted) - 300);
     const char *const argv[] = {"uv", "venv", "-q", "--allow-existing",
                                 "-p", python, venv, NULL};
 
     ctl_step("Creating " VENV " with uv");
-    return ctl_command_run(argv) == 0;
+    return ctl_command_run(argv) == 0
+        && check_version(ctl_python_program, wanted,
+                         read_version(ctl_python_program, build->pool),
+                         "give another --python, or none");
 }
 
 static bool make_with_python(const ctl_build_t *build, int wanted)

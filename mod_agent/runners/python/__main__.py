@@ -10,6 +10,8 @@ import importlib.util
 import os
 import sys
 
+# The least version of Python, which `agentctl build` has too (ctl/build/python.c): asyncio.Task with a context.
+LEAST_PYTHON = (3, 11)
 # The least major version of LangGraph.
 LEAST_LANGGRAPH = 1
 
@@ -23,6 +25,13 @@ def load_package() -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules["agent_runner"] = package
     spec.loader.exec_module(package)
+
+
+def check_python() -> None:
+    if sys.version_info[:2] < LEAST_PYTHON:
+        print(f"agent runner: {sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}, and 3.11 or newer is needed "
+              f"(remove {os.getcwd()}/.agent/venv; then `agentctl build`)", file=sys.stderr)
+        sys.exit(2)
 
 
 def check_library() -> None:
@@ -39,6 +48,7 @@ def check_library() -> None:
 
 
 if __name__ == "__main__":
+    check_python()
     load_package()
     check_library()
     try:

@@ -221,17 +221,31 @@ class Output:
 
     async def send_acknowledged(self, kind: str, members: list[tuple[str, bytes]], on_sent: Callable[[], None]) -> None:
         """Sends a record and waits until it is committed."""
-        async with self._acks:
-            if self._is_cancelled:
-                self.send(kind, members)
-                on_sent()
-                return
-            number, reply = self._new_reply()
-            self._unacknowledged.add(reply)
-            self.send(kind, [*members, ("ack", b"%d" % number)])
+        await self._acks.acquire()
+        if self._is_cancelled:
+            self._acks.release()
+            self.send(kind, members)
             on_sent()
-            await reply
-            self._unacknowledged.discard(reply)
+            return
+        number, reply = self._new_reply()
+        self._unacknowledged.add(reply)
+        # The record is one of the 16 until its reply comes, even if this caller no longer waits (asyncio.wait_for).
+        reply.add_done_callback(self._end_record)
+        try:
+            self.send(kind, [*members, ("ack", b"%d" % number)])
+        except BaseException:
+            del self._replies[number]
+            reply.cancel()
+            raise
+        on_sent()
+        await asyncio.shield(reply)
+
+    def _end_record(self, reply: asyncio.Future[Any]) -> None:
+        self._unacknowledged.discard(reply)
+        self._acks.release()
+        if not reply.cancelled():
+            # The loop logs errors that nobody has looked at.
+            reply.exception()
 
     def take_reply(self, message: dict[str, Any]) -> None:
         reply = self._replies.pop(message["id"], None)

@@ -83,6 +83,14 @@ class Runner:
     # --- Messages ------------------------------------------------------------
 
     def _take(self, message: dict[str, Any]) -> None:
+        try:
+            self._handle(message)
+        except Exception as error:  # pylint: disable=broad-except
+            # A run whose `start` fails here would have no end; other processes execute all runs again.
+            log.write_traceback(error)
+            self._input_ended(error)
+
+    def _handle(self, message: dict[str, Any]) -> None:
         kind = message["type"]
         if kind == "hello" and message["protocol"] != PROTOCOL:
             self._fail(f"the server speaks version {message['protocol']}")
@@ -193,7 +201,7 @@ class Runner:
         self._leave(2)
 
     def _input_ended(self, reason: str | Exception | None) -> None:
-        """The supervisor is gone, or wrote what is not JSON, or a pipe was closed here, or there is no memory for what it wrote."""
+        """The supervisor is gone, or wrote what is not JSON or cannot be done, or a pipe was closed here, or there is no memory for what it wrote."""
         if isinstance(reason, MemoryError):
             os._exit(NO_MEMORY)
         if reason is not None:
