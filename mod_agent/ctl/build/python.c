@@ -16,10 +16,10 @@
 #include "../base/output.h"
 #include "user.h"
 
-#define VENV         AGENT_APPLICATION_FOLDER "/venv"
-#define PROBE_SEC    60
-/* That of the runner: runners/python/__main__.py. */
-#define OLDEST       311
+#define VENV      AGENT_APPLICATION_FOLDER "/venv"
+#define PROBE_SEC 60
+/* The runner refuses older ones too: runners/python/__main__.py. */
+#define OLDEST 311
 
 const char ctl_python_program[] = AGENT_APPLICATION_PYTHON;
 /* A name for lists of arguments, where a string that macros join looks like
