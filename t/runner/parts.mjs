@@ -11,6 +11,7 @@ import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
 import { nextVersion, Records } from '../../mod_agent/runners/node/records.mjs';
+import { describeGraph } from '../../mod_agent/runners/node/report.mjs';
 import { Stream } from '../../mod_agent/runners/node/stream.mjs';
 
 const MIB = 1024 * 1024;
@@ -255,6 +256,27 @@ function testStream() {
     equal(waits instanceof Promise, true, 'stream: one whose lines have none needs one');
 }
 
+// A graph of which the library cannot tell one thing: a report has the others.
+async function testReports() {
+    const schema = { getJsonSchema: () => ({ type: 'object' }) };
+    const fail = () => {
+        throw new Error('not today');
+    };
+    const described = async (members) => {
+        const graph = { builder: { _schemaRuntimeDefinition: schema }, *getSubgraphs() {},
+            getGraphAsync: async () => ({ toJSON: () => ({ nodes: [], edges: [] }) }), ...members };
+        const { schemas, drawing, has_subgraphs: hasSubgraphs, factory } = await describeGraph(
+            { name: 'g', isFactory: false, use: async () => ({ graph, library: {} }) });
+        return [Object.keys(schemas ?? {}).length, drawing, hasSubgraphs, factory];
+    };
+    const drawing = { nodes: [], edges: [] };
+    equal(await described({}), [3, drawing, false, false], 'reports: a graph is described by its schemas, its drawing, and whether it has subgraphs');
+    equal(await described({ getGraphAsync: fail }), [3, null, false, false], 'reports: a graph that cannot be drawn has schemas');
+    equal(await described({ getSubgraphs: fail }), [3, drawing, true, false], 'reports: a graph whose subgraphs cannot be listed may have some');
+    equal(await described({ builder: { get _inputRuntimeDefinition() { return fail(); } } }), [0, drawing, false, false],
+        'reports: a graph without schemas has a drawing');
+}
+
 function testRecent() {
     const last = new Map();
     keepNewest(last, '', 0);
@@ -377,6 +399,7 @@ await testAcknowledgements();
 await testCheckpoints();
 testStream();
 testRecent();
+await testReports();
 await testResults();
 await testRequests();
 await testHistory();

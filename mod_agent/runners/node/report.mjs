@@ -17,36 +17,45 @@ export function runtime(library) {
     };
 }
 
-// A value for a report, or null for one that is longer than the protocol admits.
-function partOf(name, what, value) {
-    const bytes = Buffer.byteLength(JSON.stringify(value));
-    if (bytes <= PART_BYTES_MAX) {
-        return value;
+// A part of a report; null if the library cannot make it, or if it is longer than the protocol admits.
+async function attempt(name, what, make) {
+    try {
+        const value = await make();
+        const bytes = Buffer.byteLength(JSON.stringify(value));
+        if (bytes <= PART_BYTES_MAX) {
+            return value;
+        }
+        log(`graph ${name}: its ${what} are left out: ${bytes} bytes, more than ${PART_BYTES_MAX}`);
+    } catch (error) {
+        if (error?.name === 'ProcessExitError') {
+            throw error;
+        }
+        log(`graph ${name} has no ${what}: ${stackOf(error)}`);
     }
-    log(`graph ${name}: its ${what} are left out: ${bytes} bytes, more than ${PART_BYTES_MAX}`);
     return null;
 }
 
 // A factory that fails without the configuration of a client is not an error of the graph.
 export async function describeGraph(graph) {
-    const { name, description } = graph;
+    const { name, description, isFactory } = graph;
     if (graph.error) {
         return { description, error: describeError(graph.error) };
     }
     try {
         const { graph: used, library } = await graph.use(DESCRIBE, { configurable: {} });
         return {
-            description, factory: graph.isFactory, has_subgraphs: !used.getSubgraphs().next().done,
-            schemas: partOf(name, 'schemas', schemasOf(used, library)),
-            drawing: partOf(name, 'nodes and edges', await drawingOf(used)),
+            description, factory: isFactory,
+            has_subgraphs: await attempt(name, 'list of subgraphs', () => !used.getSubgraphs().next().done) ?? true,
+            schemas: await attempt(name, 'schemas', () => schemasOf(used, library)),
+            drawing: await attempt(name, 'nodes and edges', () => drawingOf(used)),
         };
     } catch (error) {
         if (error?.name === 'ProcessExitError') {
             log(`graph ${name}: ${stackOf(error)}`);
             return { description, error: describeError(error) };
         }
-        log(`graph ${name}: ${graph.isFactory ? "its factory fails without a client's configuration" : 'it has no drawing'}: ${stackOf(error)}`);
-        return { description, factory: graph.isFactory };
+        log(`graph ${name}: ${isFactory ? "its factory fails without a client's configuration" : 'it cannot be described'}: ${stackOf(error)}`);
+        return { description, factory: isFactory };
     }
 }
 
