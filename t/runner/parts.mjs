@@ -12,6 +12,7 @@ import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
 import { nextVersion, Records } from '../../mod_agent/runners/node/records.mjs';
 import { describeGraph } from '../../mod_agent/runners/node/report.mjs';
+import { States } from '../../mod_agent/runners/node/states.mjs';
 import { Stream } from '../../mod_agent/runners/node/stream.mjs';
 
 const MIB = 1024 * 1024;
@@ -277,6 +278,20 @@ async function testReports() {
         'reports: a graph without schemas has a drawing');
 }
 
+// A cancel waits longer for a run that is sending a state.
+async function testStates() {
+    const known = { lastPut: () => ({ id: 'b', parent: 'a' }), unshown: () => [], noteShown() {} };
+    const found = [];
+    const run = { isShowing: false, message: {}, records: { known, reuse() {} }, noteFailure() {},
+        readState: async () => ({ values: {}, next: [], tasks: [], metadata: {} }),
+        checkpoints: { lastId: () => 'a', send() {
+            found.push(run.isShowing);
+            throw new Error('too large');
+        } } };
+    await new States(run).sendHead().catch(({ message }) => found.push(message));
+    equal([...found, run.isShowing], [true, 'too large', false], 'states: a state that cannot be sent is not being sent after its error');
+}
+
 function testRecent() {
     const last = new Map();
     keepNewest(last, '', 0);
@@ -400,6 +415,7 @@ await testCheckpoints();
 testStream();
 testRecent();
 await testReports();
+await testStates();
 await testResults();
 await testRequests();
 await testHistory();

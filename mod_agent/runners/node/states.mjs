@@ -136,10 +136,13 @@ export class States {
     async #sendPut({ id, parent }) {
         this.#run.records.reuse();
         this.#run.isShowing = true;
-        const { values, next, tasks, metadata } = await this.#run.readState(id);
-        await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
-        this.#run.isShowing = false;
-        this.#taskCount = tasks.length;
+        try {
+            const { values, next, tasks, metadata } = await this.#run.readState(id);
+            await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
+            this.#taskCount = tasks.length;
+        } finally {
+            this.#run.isShowing = false;
+        }
         this.#current.set('', { ns: '', id });
     }
 
