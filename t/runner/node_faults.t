@@ -205,7 +205,7 @@ is_deeply $answer->{told}, [
     'a filter is an object, its operators are $eq $ne $gt $gte $lt $lte',
     ('a filter has at most 32 conditions and 16384 bytes') x 2,
     'a value of the store has at most 1048576 bytes, and 4194304 with numbers written without exponents',
-    'limit is an integer of at least 0', ('done') x 3 ],
+    'limit is an integer from 0 to 2147483647', ('done') x 3 ],
     'store: what the server would refuse is refused; a batch of 6 MB is put';
 is_deeply [ @{$answer}{qw(items names)} ], [ 1100, 1050 ], 'store: more than 1,000 results are read in pages';
 

@@ -13,6 +13,7 @@ import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
 import { nextVersion, Records } from '../../mod_agent/runners/node/records.mjs';
 import { describeGraph } from '../../mod_agent/runners/node/report.mjs';
 import { States } from '../../mod_agent/runners/node/states.mjs';
+import { toOp } from '../../mod_agent/runners/node/store_ops.mjs';
 import { Stream } from '../../mod_agent/runners/node/stream.mjs';
 
 const MIB = 1024 * 1024;
@@ -292,6 +293,19 @@ async function testStates() {
     equal([...found, run.isShowing], [true, 'too large', false], 'states: a state that cannot be sent is not being sent after its error');
 }
 
+function testStoreOps() {
+    const errors = [-1, 1.5, 2147483648].map((limit) => {
+        try {
+            return toOp({ namespacePrefix: [], limit }).limit;
+        } catch ({ name, message }) {
+            return `${name}: ${message}`;
+        }
+    });
+    equal(errors, Array.from({ length: 3 }, () => 'ValueError: limit is an integer from 0 to 2147483647'),
+        'store: the error of a limit has the least and the greatest');
+    equal(toOp({ namespacePrefix: [], limit: 2147483647 }).limit, 2147483647, 'store: the greatest limit is accepted');
+}
+
 function testRecent() {
     const last = new Map();
     keepNewest(last, '', 0);
@@ -416,6 +430,7 @@ testStream();
 testRecent();
 await testReports();
 await testStates();
+testStoreOps();
 await testResults();
 await testRequests();
 await testHistory();

@@ -46,7 +46,7 @@ function checkKey(key) {
 function checkNumber(number, least, name) {
     const isValid = Number.isInteger(number) && number >= least && number <= NUMBER_MAX;
     if (number !== undefined && number !== null && !isValid) {
-        throw new RunnerError('ValueError', `${name} is an integer of at least ${least}`);
+        throw new RunnerError('ValueError', `${name} is an integer from ${least} to ${NUMBER_MAX}`);
     }
     return number ?? undefined;
 }

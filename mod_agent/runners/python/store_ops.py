@@ -134,7 +134,7 @@ def operators_of(value: Any) -> list[str]:
 
 def check_number(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= NUMBER_MAX:
-        raise ValueError(f"{name} is a number from {least} to {NUMBER_MAX}")
+        raise ValueError(f"{name} is an integer from {least} to {NUMBER_MAX}")
     return value
 
 
