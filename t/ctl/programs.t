@@ -86,6 +86,11 @@ is said($directory, 'build.log'), '', 'programs: the log is of the last build';
     unlike said($directory, 'check.env'), qr/^PIP_INDEX_URL=/m, 'programs: the import of graphs does not know it';
 }
 
+# ---- their privileges ----
+$directory = application(map { $_ => "grep NoNewPrivs /proc/self/status >.agent/$_.privileges\n" } qw(pip check));
+is end_of(begin($directory)), 0, 'programs: the build with programs that read their status succeeds';
+is said($directory, "$_.privileges"), "NoNewPrivs:\t1\n", "programs: none gets the privileges of a setuid program: $_" for qw(pip check);
+
 # ---- their end ----
 # A child of the program's group, a daemon in a session of its own, and what that has left in another one.
 sub left_by {

@@ -320,6 +320,11 @@ function testRecent() {
     const recent = new Recent(2);
     [...'abcd'].forEach((text) => recent.add(text));
     equal([...'acd'].map((text) => recent.has(text)), [false, true, true], 'recent: of many strings the last ones are known');
+    const other = new Recent(2);
+    [...'ab'].forEach((text) => other.add(text));
+    const isRenewed = other.has('a');
+    [...'cd'].forEach((text) => other.add(text));
+    equal([isRenewed, other.has('a'), other.has('b')], [true, true, false], 'recent: a string that is found is one of the last ones again');
 }
 
 // Longer ones would end the runner, with the runs of others.

@@ -2,13 +2,9 @@
 """Parts of the Python runner alone, which no application can look at: prints TAP for parts.t."""
 
 import asyncio
-import contextvars
-import gc
 import importlib
 import json
-import os
 import pathlib
-import selectors
 import sys
 import tempfile
 
@@ -16,18 +12,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import blobs, cache, checkpoints, errors, graphs, held, job, log, messages, output, recent, records, repeat, saver  # noqa: E402
-from python.wire import POLL_SECONDS, Turns  # noqa: E402
-
-count = 0
-
-
-def equal(found, expected, title):
-    global count  # pylint: disable=global-statement
-    count += 1
-    print(f"{'ok' if found == expected else 'not ok'} {count} - python: {title}")
-    if found != expected:
-        print(f"# got {found!r}, expected {expected!r}")
+from langgraph.store.base import ListNamespacesOp, MatchCondition  # noqa: E402
+from python import (blobs, cache, checkpoints, errors, graphs, held, job, messages, output, recent, records,  # noqa: E402
+                    repeat, saver, store_ops)  # noqa: E402
+from tap import equal, print_plan  # noqa: E402
 
 
 def test_cache():
@@ -248,44 +236,21 @@ def test_recent():
     found = recent.Recent(2)
     found.update("abcd")
     equal(["a" in found, "c" in found, "d" in found], [False, True, True], "recent: of many items the last ones are known")
+    found = recent.Recent(2)
+    found.update("ab")
+    renewed = "a" in found
+    found.update("cd")
+    equal([renewed, "a" in found, "b" in found], [True, True, False], "recent: an item that is found is one of the last ones again")
 
 
-class Printing:
-    run_id = "r"
+def test_store_ops():
+    def suffixes(*paths):
+        text = store_ops.to_op(ListNamespacesOp(match_conditions=tuple(MatchCondition("suffix", path) for path in paths)))
+        form = json.loads(text)
+        return form["limit"] and form["suffix"]
 
-
-def test_log():
-    read, written = os.pipe()
-    lines, run = log.Lines(written), Printing()
-    for text in "begun", " and left", None, "after", " the end\n", "a rest":
-        if text is None:
-            lines.end_run(run)
-        else:
-            contextvars.copy_context().run(lambda text=text: (log.current_run.set(run), lines.write(text)))
-    equal(os.read(read, 4096), b"run r: begun and left\nrun r: after the end\n", "log: lines are whole, also after the end of the run")
-    kept = len(lines._parts)
-    del run
-    gc.collect()
-    equal((kept, len(lines._parts)), (1, 0), "log: the rest of a line goes with its run")
-
-
-def test_turns():
-    now = [0.0]
-    turns = Turns(lambda: now[0])
-    read, written = os.pipe()
-    turns.register(read, selectors.EVENT_READ)
-    os.write(written, b"x")
-    found = [len(turns.select(0)), len(turns.select(None)), len(turns.select(0))]
-    now[0] += POLL_SECONDS
-    equal([*found, len(turns.select(0)), len(turns.select(0))], [0, 1, 0, 1, 0],
-          "turns: a loop that has more to do at once gets events once a millisecond, an idle one at once")
-    now[0] += 3
-    before = turns.seconds()
-    turns.select(0)
-    now[0] += POLL_SECONDS / 2
-    turns.select(0)
-    equal((before, turns.seconds()), (3.0, 0.0), "turns: the length of a turn is known, whether the loop got events before it or not")
-    turns.close()
+    equal([suffixes(("c",), ("b", "c")), suffixes(("b", "c"), ("*", "b", "*")), suffixes(("c",), ("c", "b"))],
+          [["b", "c"], ["*", "b", "c"], 0], "store: two suffixes of namespaces are compared from their ends")
 
 
 def blob(digest, value, start=0, end=None):
@@ -356,18 +321,17 @@ def test_errors():
 
 importlib.invalidate_caches()
 test_errors()
-test_turns()
-test_log()
 test_cache()
 test_held()
 test_messages()
 test_ends_of_messages()
 test_graphs()
 asyncio.run(test_output())
-asyncio.run(test_history())
 asyncio.run(test_acknowledgements())
+asyncio.run(test_history())
 test_checkpoints()
 test_config()
 test_versions()
 test_recent()
-print(f"1..{count}")
+test_store_ops()
+print_plan()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Parts of the runners of applications alone: their limits, which no application can see
-# from outside. parts.py and parts.mjs have the cases; those of breakpoints in repeated
-# attempts are one list for both languages, breakpoint_cases.json.
+# from outside. parts.py, process_parts.py and parts.mjs have the cases; those of breakpoints
+# in repeated attempts are one list for both languages, breakpoint_cases.json.
 use strict;
 use warnings;
 use AgentTest::Applications qw(python);
@@ -11,7 +11,7 @@ use Test::More;
 
 plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
 
-for my $case (map { ([ python(), "$_.py" ], [ 'node', "$_.mjs" ]) } qw(parts breakpoint_cases)) {
+for my $case ((map { [ python(), "$_.py" ] } qw(parts process_parts breakpoint_cases)), map { [ 'node', "$_.mjs" ] } qw(parts breakpoint_cases)) {
     my ($program, $file) = @{$case};
     open my $output, '-|', $program, "$FindBin::Bin/$file" or die "$program: $!\n";
     my ($planned, $played) = (0, 0);

@@ -159,9 +159,9 @@ subtest 'an item expires, and a read begins its time again' => sub {
     is $session->value('select agent.sweep_store()'), 0, 'nothing is left';
     is_deeply namespaces(), [ ['t'] ];
     put(['t'], 'n', { a => 1 }, ttl => 1);
+    my $created = get('t', 'n')->{created_at};
     at('12 minutes');
     is_deeply namespaces(), [ ['t'] ];
-    my $created = get('t', 'k')->{created_at};
     put(['t'], 'n', { a => 1 });
     cmp_ok get('t', 'n')->{created_at}, 'gt', $created, 'an item that is put after it expired is a new one';
     $session->query('reset agent.now');
