@@ -49,12 +49,12 @@ is_deeply [ map { [ $_->{metadata}{source}, $_->{values}{count}, $_->{next} ] } 
     [ [ 'input', 0, ['__start__'] ], [ 'update', 2, ['second'] ], [ 'update', 5, [] ] ],
     'update: several supersteps, from the input to the end';
 is_deeply [ map { $_->{parent} } @checkpoints ], [ undef, map { $_->{checkpoint_id} } @checkpoints[ 0, 1 ] ],
-    'update: each follows the one before';
+    'update: the parent of each superstep\'s checkpoint is the one before';
 @lines = call('update', { supersteps => [ [ { values => undef, as_node => '__copy__' } ] ] }, $runner->next_run($thread));
 is_deeply [ map { @{$_}{qw(parent)}, $_->{metadata}{source} } lines_of('checkpoint', @lines) ],
-    [ $checkpoints[-1]{checkpoint_id}, 'fork' ], 'update: a copy';
+    [ $checkpoints[-1]{checkpoint_id}, 'fork' ], 'update: a copy has the source fork, and the original as its parent';
 @lines = call('update', { supersteps => [ [ { values => {}, as_node => 'nobody' } ] ] }, $runner->next_run($thread));
-is_deeply value_of(@lines), { error => 'InvalidUpdateError', message => 'Node "nobody" does not exist' }, 'update: an unknown node';
+is_deeply value_of(@lines), { error => 'InvalidUpdateError', message => 'Node "nobody" does not exist' }, 'update: an unknown node is an error';
 
 # --- describe --------------------------------------------------------------------
 

@@ -47,22 +47,22 @@ in_all_versions(sub {
     my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes notes_on_own_loop notes_elsewhere careless)], store => \&answer);
     @ops = ();
     my @lines = $runner->run(graph_id => 'notes', input => { n => 3, steps => [] });
-    is $lines[-1]{status}, 'success', 'store: a run uses it';
+    is $lines[-1]{status}, 'success', 'store: a run that uses the store succeeds';
     my ($first, $second) = @{ (lines_of('checkpoint', @lines))[-1]{values}{steps} };
     is_deeply $first, { value => { n => 3 }, found => [qw(last second)], names => [ [ 'notes', 'shared' ] ] },
-        'store: the results, of which one comes in parts';
-    is_deeply $second, { left => undef }, 'store: the blocking form in a thread';
-    is_deeply [ map { $_->{op} } @ops ], [qw(put get search list put get)], 'store: the operations of the node';
+        'store: a node gets the results, also one that comes in parts';
+    is_deeply $second, { left => undef }, 'store: the blocking form works in a thread';
+    is_deeply [ map { $_->{op} } @ops ], [qw(put get search list put get)], 'store: each operation of a node is requested, in their order';
     is_deeply $ops[0], { op => 'put', namespace => [ 'notes', 'shared' ], key => 'last', value => { n => 3 }, ttl => undef },
-        'store: put';
-    is_deeply $ops[2]{filter}, { n => { '$gte' => 0 } }, 'store: a filter of a search';
-    is_deeply [ @{ $ops[3] }{qw(prefix suffix limit)} ], [ ['notes'], undef, 100 ], 'store: a list of namespaces';
+        'store: a put has its namespace, key and value';
+    is_deeply $ops[2]{filter}, { n => { '$gte' => 0 } }, 'store: a search has its filter';
+    is_deeply [ @{ $ops[3] }{qw(prefix suffix limit)} ], [ ['notes'], undef, 100 ], 'store: a list of namespaces has its prefix, suffix and limit';
     is $ops[4]{value}, undef, 'store: an item is deleted by putting null';
 
     my @own_loop = $runner->run(graph_id => 'notes_on_own_loop', input => { n => 4, steps => [] });
     is_deeply +(lines_of('checkpoint', @own_loop))[-1]{values}{steps},
         [ { value => { n => 4 }, found => [qw(last second)], names => [ [ 'notes', 'shared' ] ] } ],
-        'store: the async form in a thread, on a loop of the thread';
+        'store: the async form works in a thread, on a loop of the thread';
 
     my @elsewhere = $runner->run(graph_id => 'notes_elsewhere', input => { n => 5, steps => [] });
     is_deeply +(lines_of('checkpoint', @elsewhere))[-1]{values}{steps}, [ { n => 5 } ],
@@ -72,7 +72,7 @@ in_all_versions(sub {
     my @wrong = $runner->run(graph_id => 'careless', input => { n => 0, steps => [] });
     is_deeply +(lines_of('checkpoint', @wrong))[-1]{values}{steps}, [ { admitted => [] } ],
         'store: operations that the server would refuse are errors of the node';
-    is scalar(@ops), 0, 'store: no request is sent for them';
+    is scalar(@ops), 0, 'store: operations that the server would refuse are not sent';
 });
 
 # Requests whose replies the test withholds.
@@ -85,7 +85,7 @@ in_all_versions(sub {
     $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
     is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted', 'requests: a run that waits for a reply is cancelled';
     $runner->wait_for_io while $runner->log_text !~ /no reply: (\w+)/;
-    like $runner->log_text, qr/no reply: RunEndedError/, 'requests: its thread does not wait for ever';
+    like $runner->log_text, qr/no reply: RunEndedError/, 'requests: the thread of a run that has ended gets RunEndedError for its request';
 
     for my $graph (qw(impatient impatient_thread)) {
         @held = ();

@@ -67,26 +67,26 @@ in_all_versions(sub {
     my $stored = 0;
     $stored += length $_->{' text'} for @put, lines_of('checkpoint', @lines);
     cmp_ok $stored, '<', 20_000, 'metadata: long members of configurable and context are not repeated with each checkpoint';
-    is_deeply [ grep { $_->{metadata}{user_id} ne 'u' } @put ], [], 'metadata: short ones are';
+    is_deeply [ grep { $_->{metadata}{user_id} ne 'u' } @put ], [], 'metadata: each checkpoint has the short members of configurable';
 
     # --- Values ------------------------------------------------------------------
 
     @lines = $stream->('counter', { n => 1, steps => [] }, qw(checkpoints debug tasks custom));
     my @checkpoints = lines_of('checkpoint', @lines);
     my @shown = events_of('checkpoints', @lines);
-    is_deeply [ map { $_->{values}{n} } @shown ], [ undef, 1, 2, 4 ], 'checkpoints: an event for each';
+    is_deeply [ map { $_->{values}{n} } @shown ], [ undef, 1, 2, 4 ], 'checkpoints: each checkpoint has an event';
     is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @shown ], [ map { $_->{checkpoint_id} } @checkpoints ],
-        'checkpoints: their ids';
+        'checkpoints: an event has the id of its checkpoint';
     is_deeply [ map { defined $_->{parent_checkpoint} ? $_->{parent_checkpoint}{checkpoint_id} : undef } @shown ],
-        [ map { $_->{parent} } @checkpoints ], 'checkpoints: those of their parents';
+        [ map { $_->{parent} } @checkpoints ], 'checkpoints: an event has the id of the parent of its checkpoint';
     my @debug = events_of('debug', @lines);
     is_deeply [ map { $_->{payload}{values}{n} } grep { $_->{type} eq 'checkpoint' } @debug ], [ undef, 1, 2, 4 ],
-        'debug: it has the checkpoints';
+        'debug: the events have the checkpoints';
     is scalar(grep { $_->{type} eq 'task_result' } @debug), scalar(grep { exists $_->{result} } events_of('tasks', @lines)),
-        'debug: it has the results of tasks';
+        'debug: the events have the results of tasks';
     is_deeply [ map { $_->{name} } grep { exists $_->{input} && $_->{name} ne '__start__' } events_of('tasks', @lines) ],
         [qw(add_one double)], 'tasks: an event at the start of each';
-    is_deeply [ events_of('custom', @lines) ], [ { doubles => 2 } ], 'custom: what the node writes';
+    is_deeply [ events_of('custom', @lines) ], [ { doubles => 2 } ], 'custom: an event has what a node writes with the stream writer';
 
     @lines = $stream->('breaks_off', $human, 'messages');
     is $lines[-1]{error}{message}, 'broken off', 'messages: the node of a message fails';
@@ -99,8 +99,8 @@ in_all_versions(sub {
     my @events = events_of('events', @lines);
     my ($run) = grep { $_->{event} eq 'on_chain_start' } @events;
     is $run->{run_id}, $lines[-1]{run_id}, 'events: the graph\'s own have the id of the run';
-    ok +(grep { $_->{event} eq 'on_chat_model_stream' } @events), 'events: those of the model';
-    is scalar(grep { $_->{event} eq 'values' } lines_of('event', @lines)), 2, 'events: other modes beside them';
+    ok +(grep { $_->{event} eq 'on_chat_model_stream' } @events), 'events: a model call has on_chat_model_stream';
+    is scalar(grep { $_->{event} eq 'values' } lines_of('event', @lines)), 2, 'events: the events of other modes are sent beside them';
 
     @lines = $stream->('family', { n => 1, steps => [] }, qw(lifecycle updates values));
     my ($child) = grep { defined $_->{ns} } lines_of('checkpoint', @lines);
@@ -141,7 +141,7 @@ in_all_versions(sub {
         return $runner->lines_of_run($line->{run_id});
     };
     my @update = $call->([ [ { values => { n => 30, steps => [ { by => 'a client' } ] }, as_node => 'add_one' } ] ]);
-    is $update[-1]{status}, 'success', 'update: it succeeds';
+    is $update[-1]{status}, 'success', 'update: the call ends with success';
     my ($after) = lines_of('checkpoint', @update);
     is_deeply $after->{next}, ['double'], 'update: the node after as_node is next';
     is $after->{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id}, 'update: its parent is the head';
@@ -150,7 +150,7 @@ in_all_versions(sub {
     my @further = $runner->run(graph_id => 'counter', input => undef, $runner->next_run($start->{thread_id}));
     is +(lines_of('checkpoint', @further))[-1]{values}{n}, 60, 'update: a run goes on from it';
     @update = $call->([ [ { values => [ [ n => 8 ] ], as_node => 'double' } ] ]);
-    is +(lines_of('checkpoint', @update))[-1]{values}{n}, 8, 'update: pairs of channel and value';
+    is +(lines_of('checkpoint', @update))[-1]{values}{n}, 8, 'update: values may be pairs of channel and value';
     @update = $call->([ [ { values => { n => 5 }, as_node => '__input__' } ], [ { values => { n => 6 }, as_node => 'add_one' } ],
         [ { command => { update => { n => 7 } }, as_node => 'double' } ] ]);
     is_deeply [ map { "$_->{metadata}{source} $_->{metadata}{step} @{ $_->{next} }" } lines_of('checkpoint', @update) ],
@@ -159,7 +159,7 @@ in_all_versions(sub {
         [ map { $_->{checkpoint_id} } (lines_of('checkpoint', @lines))[-1], (lines_of('checkpoint', @update))[ 0, 1 ] ],
         'update: each names the one before as its parent';
     @update = $call->([ [ { values => undef, as_node => '__copy__' } ] ]);
-    is +(lines_of('checkpoint', @update))[-1]{metadata}{source}, 'fork', 'update: a copy';
+    is +(lines_of('checkpoint', @update))[-1]{metadata}{source}, 'fork', 'update: the source of a copy is fork';
     is +(lines_of('checkpoint', @update))[-1]{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id},
         'update: the parent of a copy is the original';
     @update = $call->([ [ { values => { n => 1 }, as_node => 'nobody' } ] ]);
@@ -176,13 +176,13 @@ in_all_versions(sub {
         return $end->{value} // $end->{error};
     };
     is_deeply [ sort keys %{ $describe->('counter', what => 'schemas')->{input_schema}{properties} } ], [qw(n steps)],
-        'describe: schemas';
-    is scalar @{ $describe->('family', what => 'graph')->{nodes} }, 3, 'describe: the drawing';
+        'describe: `schemas` returns the schemas of the graph';
+    is scalar @{ $describe->('family', what => 'graph')->{nodes} }, 3, 'describe: `graph` returns the nodes of the drawing';
     ok +(grep { $_->{id} =~ /inner_step/ } @{ $describe->('family', what => 'graph', xray => \1)->{nodes} }),
-        'describe: the drawing with subgraphs';
+        'describe: with xray the drawing has the nodes of subgraphs';
     my $subgraphs = $describe->('family', what => 'subgraphs');
-    is_deeply [ keys %{$subgraphs} ], ['child'], 'describe: subgraphs by their namespace';
-    ok $subgraphs->{child}{state_schema}, 'describe: with their schemas';
+    is_deeply [ keys %{$subgraphs} ], ['child'], 'describe: `subgraphs` returns subgraphs by their namespace';
+    ok $subgraphs->{child}{state_schema}, 'describe: a subgraph has its schemas';
     is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} } qw(family counter) ], [ 1, 0 ],
         'ready: the report names graphs with subgraphs';
     is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} } qw(made counter) ], [ 1, 0 ], 'ready: the report names graphs that functions make';
