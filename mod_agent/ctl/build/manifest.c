@@ -169,7 +169,7 @@ bool ctl_manifest_read(ctl_manifest_t *manifest,
     const char *name = application->name;
     const char *problem;
 
-    /* The reader of a message has no directive yet. */
+    /* Messages name the file, since the user has no directive yet. */
     application->name = NULL;
     problem = agent_application_read(application, &file, pool, pool);
     application->name = name;

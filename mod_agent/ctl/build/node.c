@@ -22,8 +22,8 @@
 
 #define YARN_LOCK "yarn.lock"
 
-/* A name for lists of arguments, where a string that macros join looks like
- * two. */
+/* Named because in a list of arguments a string that macros join looks like
+ * two without a comma between them. */
 static const char tsx[] = TSX;
 
 /* A lock file, and the command that installs by it. */

@@ -22,8 +22,8 @@
 #define OLDEST 311
 
 const char ctl_python_program[] = AGENT_APPLICATION_PYTHON;
-/* A name for lists of arguments, where a string that macros join looks like
- * two. */
+/* Named because in a list of arguments a string that macros join looks like
+ * two without a comma between them. */
 static const char venv[] = VENV;
 
 /* ---- the interpreter ---- */
@@ -101,7 +101,8 @@ static bool check_version(const char *python, int wanted, int found,
 
 static bool make_with_uv(const ctl_build_t *build, int wanted)
 {
-    const char *python = build->options.python != NULL ? build->options.python
+    const char *python = build->options.python != NULL
+        ? build->options.python
         : apr_psprintf(build->pool, "%s3.%d", wanted >= OLDEST ? "" : ">=",
                        least_version(wanted) - 300);
     const char *const argv[] = {"uv", "venv", "-q", "--allow-existing",

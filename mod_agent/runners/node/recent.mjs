@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Things that were added or found last: all of them would grow without bound in runs of
+// A bounded set that keeps the most recently used strings, in two generations, for runs of
 // millions of steps.
 
 // Namespaces whose last values are kept.

@@ -20,7 +20,7 @@ from typing import Any, Callable
 
 from . import forked, log, stacks
 
-# Places beside one for each run, and one for code outside of runs: those of which a run may have several.
+# Threads shared by all runs, in addition to one per run and one for code outside of runs.
 SHARED = 64
 REPORT_SECONDS = 60
 # Runs that a line of the log names.
@@ -90,7 +90,7 @@ class Executor(ThreadPoolExecutor):
         self._owners: dict[Any, Owner] = {}
         # Those with functions that wait, in the order of their turns.
         self._turns: dict[Owner, None] = {}
-        # Threads of runs that go on; those of them beside the first of each; of runs that have ended.
+        # Busy threads of active runs; how many of these are shared ones; busy threads of ended runs.
         self._busy = 0
         self._shared = 0
         self._lost = 0

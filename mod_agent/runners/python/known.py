@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints that a run has read or put, those of its puts that were not shown yet, and the callers that wait for a put."""
+"""Index of a run's checkpoints: read, put, not yet sent; and the callers that wait for a put."""
 
 import asyncio
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metadata that events and checkpoints repeat: of the members of `configurable`, which LangGraph copies into them, at most 16 KB.
 
-The server limits what the client sends as `metadata` to as much, `configurable` to 64 KB; of a large `context` nothing becomes a member of it. All
-versions copy `model` and the ids into events; 1.0 copies each string, number and boolean. All copy these into checkpoints.
+The server limits what the client sends as `metadata` to as much, `configurable` to 64 KB; a `context` of more than 256 members is not copied into
+`configurable`. All versions copy `model` and the ids into events; 1.0 copies each string, number and boolean. All copy these into checkpoints.
 """
 
 import functools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things that were added or found last, where all of a run would be too many: some runs take millions of steps."""
+"""A bounded set that keeps the most recently used items, in two generations, for runs of millions of steps."""
 
 from typing import Any, Generic, Hashable, Iterable, TypeVar
 

@@ -77,7 +77,8 @@ class Records:
         self._last: dict[str, tuple[str, Channels]] = {}
         # Which checkpoints were read and put.
         self.known = Known()
-        # The only task of the root graph's step, if no other code executes until the next checkpoint; whether it has written.
+        # The task of a root step that has only one: its writes may be sent together with the next checkpoint. Whether it has
+        # written.
         self._lone_task: str | None = None
         self._has_written = False
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.

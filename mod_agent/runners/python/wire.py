@@ -28,7 +28,7 @@ READ_SIZE = 1 << 18
 TURN_BYTES = 1 << 16
 # Lines wait no longer for others, while the loop turns.
 WAIT_SECONDS = 0.005
-# A loop that turns at once asks the kernel for events so often: each call costs as much as other work of a short turn.
+# A busy loop polls the kernel at most this often: a poll costs as much as a short turn.
 POLL_SECONDS = 0.001
 # The thread reads while the loop has not turned for so long, and looks so often.
 BLOCKED_SECONDS = 0.5

@@ -34,8 +34,9 @@ static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
     return APR_SUCCESS;
 }
 
-/* Its values would be continued here, and the records of an application not:
- * its next run would continue from before this one. */
+/* Refuses a state saved by an application: a built-in graph would continue its
+ * values but not its records, so the application's next run would start from
+ * before this one. */
 static apr_status_t check_format(runner_run_t *run, json_object *checkpoint,
                                  runner_problem_t **problem)
 {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The last snapshot of a namespace. In the root graph a lost attempt of a run may have put snapshots after the
--- checkpoint from which the next attempt continues; these are skipped. The result is there
+-- checkpoint from which the next attempt continues; these are skipped. For the root graph the result is, in this order,
 -- 1. the newest snapshot, if it is that of the thread's head or the current attempt put it;
 -- 2. else the snapshot of the thread's head;
 -- 3. else, for a graph without checkpoints in the API, the newest snapshot that no earlier attempt put.

@@ -3,7 +3,7 @@
 -- updated first.
 -- p_request: {"filter", "limit", "offset"}, of which limit and offset may be missing.
 -- p_skip:  how many to pass over in addition, and of the limit.
--- Returns: namespaces and keys; cost: what it took, as the number of bytes of items whose reading takes as long.
+-- Returns: namespaces and keys; cost: the work done, expressed as bytes of items that take as long to read.
 --          Both null: there are more than 50,000 items below the prefix, or with a filter more than 64 MB of values.
 -- Locks:   none.
 create or replace function agent.find_items(
