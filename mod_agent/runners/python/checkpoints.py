@@ -43,7 +43,7 @@ def values_of(payload: Any) -> dict[str, Any]:
 
 
 def namespace_member(ns: str) -> list[tuple[str, bytes]]:
-    return [("ns", jsontext.name_of(ns, 2048))] if ns else []
+    return [("ns", jsontext.name_of(ns, jsontext.NAMESPACE_BYTES_MAX))] if ns else []
 
 
 def configurable_of(config: Any) -> dict[str, Any]:

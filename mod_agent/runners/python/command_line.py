@@ -48,7 +48,7 @@ def check() -> NoReturn:
 
     try:
         found = application.read_config(os.getcwd())
-        _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(
+        _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(
             found, refuse, refuse, Bridge(), importing, None))
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))

@@ -82,23 +82,29 @@ def _module_name(file: str) -> str | None:
 class Graph:
     """A graph by name; `use()` gives the object of the library."""
 
-    def __init__(self, name: str, exported: Any, saver: Any, store: Any) -> None:
-        from langgraph.graph import StateGraph
-        from langgraph.pregel import Pregel
-
+    def __init__(self, name: str, exported: Any = None, saver: Any = None, store: Any = None, error: RunnerError | None = None) -> None:
+        """error: of a graph that cannot be used, with which its runs end. Raises RunnerError."""
         self.name = name
+        self.error = error
         self._saver = saver
         self._store = store
         self._compiled: Any = None
         self._make: Callable[..., Any] | None = None
+        if error is None:
+            self._adopt(exported)
+
+    def _adopt(self, exported: Any) -> None:
+        from langgraph.graph import StateGraph
+        from langgraph.pregel import Pregel
+
         if isinstance(exported, StateGraph):
             exported = exported.compile()
         if isinstance(exported, Pregel):
-            self._compiled = self._equip(exported, store)
+            self._compiled = self._equip(exported, self._store)
         elif callable(exported):
             self._make = exported
         else:
-            raise RunnerError("TypeError", f"{name}: neither a graph nor a function that makes one, but of type {type(exported).__name__}")
+            raise RunnerError("TypeError", f"{self.name}: neither a graph nor a function that makes one, but of type {type(exported).__name__}")
 
     @property
     def is_factory(self) -> bool:
@@ -117,6 +123,8 @@ class Graph:
     @contextlib.asynccontextmanager
     async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
         """The graph, for as long as the block lasts."""
+        if self.error is not None:
+            raise self.error
         store = self._store.of(log.current_run.get())
         if self._make is None:
             graph = copy.copy(self._compiled)
@@ -136,17 +144,8 @@ class Graph:
             yield self._equip(await made if inspect.isawaitable(made) else made, store)
 
 
-class NoGraph(Graph):
-    """In place of one that cannot be used: its runs end with the error."""
-
-    def __init__(self, name: str, error: RunnerError | None) -> None:  # pylint: disable=super-init-not-called
-        self.name = name
-        self._error = error or RunnerError("GraphNotFound", f"the application has no graph {name}")
-
-    @contextlib.asynccontextmanager
-    async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
-        raise self._error
-        yield
+def absent(name: str) -> Graph:
+    return Graph(name, error=RunnerError("GraphNotFound", f"the application has no graph {name}"))
 
 
 def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, Any], context: Any,
@@ -196,22 +195,22 @@ def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:
 
 
 def import_graphs(paths: dict[str, str], directory: str, saver: Any, store: Any,
-                  importing: Callable[[str | None], None]) -> tuple[dict[str, Graph], dict[str, RunnerError]]:
-    """All graphs that can be imported, and the reasons of the others."""
-    graphs: dict[str, Graph] = {}
-    errors: dict[str, RunnerError] = {}
+                  importing: Callable[[str | None], None]) -> dict[str, Graph]:
+    """All graphs; those that cannot be imported have an error."""
+    found: dict[str, Graph] = {}
     for name, path in paths.items():
         importing(name)
         try:
             with log.watch(f"the import of graph {name}"):
-                graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
+                found[name] = Graph(name, import_attribute(path, directory), saver, store)
+            continue
         except RunnerError as error:
-            errors[name] = error
+            reason = error
         except BaseException as error:  # pylint: disable=broad-except
             # Also SystemExit: an application's module must not end the runner.
-            errors[name] = RunnerError(type(error).__name__, f"{path}: {text_of(error)}")
+            reason = RunnerError(type(error).__name__, f"{path}: {text_of(error)}")
             log.write_traceback(error)
-        if name in errors:
-            log.write(f"graph {name} cannot be loaded: {errors[name].name}: {errors[name]}")
+        found[name] = Graph(name, error=reason)
+        log.write(f"graph {name} cannot be loaded: {reason.name}: {reason}")
     importing(None)
-    return graphs, errors
+    return found

@@ -34,6 +34,9 @@ LEVELS_MAX = 110
 SHORT_BYTES = 2 * (LEVELS_MAX + 1)
 # Digits of an integer; the protocol admits 348.
 DIGITS_MAX = 300
+# Of the namespace of a subgraph, as UTF-8, and of the name of an event with it.
+NAMESPACE_BYTES_MAX = 2048
+EVENT_BYTES_MAX = 4096
 
 _ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
               ipaddress.IPv4Interface, ipaddress.IPv6Interface)
@@ -104,7 +107,7 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
         # Most texts have neither of these, and are too short for so many levels.
-        if b"\\u0000" not in text or not _has_nul(text):
+        if not _has_nul(text):
             if b"e-3" in text:
                 text = _without_tiny(text)
             return text if len(text) < SHORT_BYTES else _check_levels(text)

@@ -10,8 +10,8 @@ from .errors import RunnerError
 from .saver import Saver, make_serde
 from .store import Store
 
-# The graphs by name, the errors of those that cannot be loaded, and all reports.
-Loaded = tuple[dict[str, graphs.Graph], dict[str, RunnerError], dict[str, Any]]
+# The graphs and their reports, by name.
+Loaded = tuple[dict[str, graphs.Graph], dict[str, Any]]
 
 
 async def load_graphs(found: Application, find_records: Callable[..., Any], find_output: Callable[..., Any], bridge: Bridge,
@@ -24,7 +24,6 @@ async def load_graphs(found: Application, find_records: Callable[..., Any], find
     found.enter()
     saver = Saver(find_records, bridge, make_serde(found.serde))
     left = {name: path for name, path in found.graphs.items() if name not in (failed or {})}
-    loaded, errors = graphs.import_graphs(left, found.directory, saver, Store(find_output, bridge), importing)
-    errors |= {name: RunnerError(error["error"], error["message"]) for name, error in (failed or {}).items()}
-    reports = await report.describe_all(loaded, errors, found.descriptions, importing, failed is not None)
-    return loaded, errors, reports
+    loaded = graphs.import_graphs(left, found.directory, saver, Store(find_output, bridge), importing)
+    loaded |= {name: graphs.Graph(name, error=RunnerError(error["error"], error["message"])) for name, error in (failed or {}).items()}
+    return loaded, await report.describe_all(loaded, found.descriptions, importing, failed is not None)

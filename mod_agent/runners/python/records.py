@@ -40,7 +40,7 @@ _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def check_namespace(ns: str) -> None:
     """Raises NotRenderedError for one with names of nodes that the protocol does not admit."""
     if ns:
-        jsontext.name_of(ns, 2048)
+        jsontext.name_of(ns, jsontext.NAMESPACE_BYTES_MAX)
 
 
 def check_id(checkpoint_id: Any) -> None:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any, Callable, Iterator, TypedDict
 
 from . import VERSION, graphs, jsontext, log
-from .errors import NotRenderedError, RunnerError, describe_error
+from .errors import NotRenderedError, describe_error
 from .text import text_of
 
 # Limit of the schemas together, and of the drawing, of a report, which has at most 1 MiB.
@@ -158,14 +158,16 @@ async def _describe_alone(graph: graphs.Graph, description: str | None, importin
     return await describe_graph(graph, description)
 
 
-async def describe_all(loaded: dict[str, graphs.Graph], errors: dict[str, RunnerError],
-                 descriptions: dict[str, str | None], importing: Callable[[str | None], None],
-                 one_by_one: bool) -> dict[str, Any]:
+async def describe_all(loaded: dict[str, graphs.Graph], descriptions: dict[str, str | None],
+                 importing: Callable[[str | None], None], one_by_one: bool) -> dict[str, Any]:
     """All together, since some wait; one_by_one: the supervisor is to know which one ends or blocks the process."""
-    reports = {name: {"error": describe_error(error)} for name, error in errors.items()}
+    reports = {}
     until = asyncio.get_running_loop().time() + USE_SECONDS
     tasks = {}
     for name, graph in loaded.items():
+        if graph.error is not None:
+            reports[name] = {"error": describe_error(graph.error)}
+            continue
         tasks[name] = asyncio.create_task(_describe_alone(graph, descriptions.get(name), importing))
         if one_by_one:
             await _wait_until(until, [tasks[name]])

@@ -13,7 +13,7 @@ from . import application, directory, graphs, jsontext, log, report
 from .bridge import Bridge
 from .cache import Cache
 from .call import Call
-from .errors import RunnerError
+from .checkpoints import configurable_of
 from .executor import Executor
 from .job import Job, JobTask
 from .load import load_graphs
@@ -48,7 +48,6 @@ class Runner:
         self._wire = Wire(loop, turns, self._take, self._input_ended, self._pump)
         self._runs: dict[str, Job] = {}
         self._graphs: dict[str, graphs.Graph] = {}
-        self._errors: dict[str, RunnerError] = {}
         self._is_draining = False
         self._limits = {"line": 8_388_608, "blob_part": 4_194_304}
         self._cache = Cache()
@@ -62,7 +61,7 @@ class Runner:
 
     def find_records(self, config: Mapping[str, Any] | None) -> Records:
         """The records of the current run; outside of its context, of the run on the thread that the config names."""
-        thread_id = ((config or {}).get("configurable") or {}).get("thread_id")
+        thread_id = configurable_of(config).get("thread_id")
         job: Job | None = log.current_run.get()
         if job is None:
             job = next((other for other in self._runs.values() if other.thread_id == thread_id), None)
@@ -129,7 +128,7 @@ class Runner:
     async def _prepare(self, message: Mapping[str, Any]) -> None:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
-        self._graphs, self._errors, reports = await load_graphs(
+        self._graphs, reports = await load_graphs(
             found, self.find_records, self.find_output, self._bridge, self._importing, message.get("failed"))
         directory.settle()
         # Excludes the imported modules, most objects of the process, from garbage collection.
@@ -157,7 +156,7 @@ class Runner:
             self._fail("a run that is active already, exceeds the slots or follows drain")
         output = Output(self._wire, message["run_id"], message["epoch"], self._limits["line"])
         name = message["graph_id"]
-        graph = self._graphs.get(name) or graphs.NoGraph(name, self._errors.get(name))
+        graph = self._graphs.get(name) or graphs.absent(name)
         job = kind(message, output, self._limits["blob_part"], self._cache, graph)
         self._runs[job.run_id] = job
         context = copy_context()

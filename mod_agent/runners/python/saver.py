@@ -23,6 +23,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .breakpoints import plain_form
 from .bridge import Bridge, on_loop
+from .checkpoints import configurable_of
 from .records import Records, delta_groups
 from .references import Stored
 
@@ -78,8 +79,8 @@ class Saver(BaseCheckpointSaver[str]):
     async def _list(self, config: Config | None, filter_: dict[str, Any] | None, before: Config | None,
                     limit: int | None) -> AsyncIterator[CheckpointTuple]:
         records = self._find(config)
-        configurable = (config or {}).get("configurable", {})
-        before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
+        configurable = configurable_of(config)
+        before_id = configurable_of(before).get("checkpoint_id")
         if (only := configurable.get("checkpoint_id")) is not None:
             is_listed = limit != 0 and (before_id is None or only < before_id)
             found = await self.aget_tuple(config) if is_listed else None

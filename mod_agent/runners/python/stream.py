@@ -59,7 +59,7 @@ class Stream:
 
     def emit(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
         data = [("data", text)] if text is not None else []
-        self._output.send("event", [("event", jsontext.name_of(name, 4096)), *data, *(members or [])])
+        self._output.send("event", [("event", jsontext.name_of(name, jsontext.EVENT_BYTES_MAX)), *data, *(members or [])])
 
     def send_error(self, described: Mapping[str, str]) -> None:
         self.emit("error", jsontext.dumps(described))
