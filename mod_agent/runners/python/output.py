@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import functools
 from collections import deque
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from . import jsontext
 from .errors import RunEndedError, RunnerError, ValueTooLargeError
 from .wire import Wire
 
+# PROTOCOL.md, "Flow control"; the first without the line's LF.
 LONG_LINE = 65_536
 FREE_BYTES = 262_144
 ARGS_BYTES_MAX = 4096
@@ -26,6 +27,20 @@ STORE_ARGS_BYTES_MAX = 4 << 20
 CONTENTS = {
     "checkpoint": "what a step changes in the state", "event": "an event", "task": "the result of a task",
     "put": "a checkpoint of the library", "put_writes": "what a task wrote", "end": "the value of a call"}
+
+
+class Line(NamedTuple):
+    text: bytes
+    # The credit that it needs, in bytes.
+    cost: int
+    # By a cancel.
+    may_be_dropped: bool
+
+
+def may_be_dropped(members: list[tuple[str, bytes]]) -> bool:
+    """Whether a cancelled run may leave out the event: not `error`, and not `values` of a checkpoint."""
+    found = dict(members)
+    return found["event"] != b'"error"' and not (found["event"] == b'"values"' and "checkpoint_id" in found)
 
 
 @functools.cache
@@ -41,11 +56,11 @@ class Output:
         self._tail = jsontext.dumps({"run_id": run_id, "epoch": epoch})[1:-1]
         # The start of a line of each type.
         self._heads: dict[str, bytes] = {}
-        # (line, is_free): requests need no credit.
-        self._queue: deque[tuple[bytes, bool]] = deque()
+        # Lines that wait for credit, or come after one that does.
+        self._queue: deque[Line] = deque()
         self._sent = 0
-        self._credit = 0
-        self._wanted = 0
+        # The number of lines for which credit is requested.
+        self._granted = 0
         self._room = asyncio.Event()
         self._room.set()
         self._next_id = 0
@@ -75,32 +90,31 @@ class Output:
         return b"".join(pieces)
 
     def send(self, kind: str, members: list[tuple[str, bytes]]) -> None:
-        self._put(self.line(kind, members), False)
+        text = self.line(kind, members)
+        self._put(text, len(text), members if kind == "event" else None)
 
     def hasten(self) -> None:
         """The lines that have credit are written before other code of the run executes."""
         self._wire.hasten()
 
-    def _put(self, line: bytes, is_free: bool) -> None:
+    def _put(self, text: bytes, cost: int, event: list[tuple[str, bytes]] | None = None) -> None:
+        """event: the members of one."""
         if self._end is not None:
             raise RunEndedError("the run has ended")
         # Most lines have credit; the rest is pump()'s.
-        if not self._queue and not self._wanted and (is_free or self._has_free(len(line))) and not self._wire.is_full():
-            if not is_free:
-                self._credit, self._sent = 0, self._sent + len(line)
-            self._wire.write(line)
+        if not self._queue and not self._granted and not self._needs_credit(cost) and not self._wire.is_full():
+            self._write(text, cost)
             return
-        self._queue.append((line, is_free))
+        self._queue.append(Line(text, cost, event is not None and may_be_dropped(event)))
         self.pump()
 
     def pump(self) -> None:
         """Writes the lines that have credit, and requests more for the next ones."""
-        while self._queue and not self._wanted and not self._wire.is_full():
-            line, is_free = self._queue[0]
-            if not is_free and not self._take_credit(len(line)):
-                break
-            self._queue.popleft()
-            self._wire.write(line)
+        while self._queue and not self._granted and not self._wire.is_full():
+            if self._needs_credit(self._queue[0].cost):
+                self._want()
+            else:
+                self._write_next()
         if self._queue:
             self._room.clear()
         else:
@@ -108,33 +122,31 @@ class Output:
             if self._end is not None and not self._end.done():
                 self._end.set_result(None)
 
-    def _has_free(self, length: int) -> bool:
-        """Whether a line needs no credit, and none is left."""
-        return self._credit < length <= LONG_LINE and self._sent + length <= FREE_BYTES
+    def _needs_credit(self, cost: int) -> bool:
+        return cost > 0 and (cost - 1 > LONG_LINE or self._sent + cost > FREE_BYTES)
 
-    def _take_credit(self, length: int) -> bool:
-        if self._credit >= length:
-            self._credit -= length
-        elif self._has_free(length):
-            self._credit = 0
-        else:
-            self._want()
-            return False
-        self._sent += length
-        return True
+    def _write(self, text: bytes, cost: int) -> None:
+        self._sent += cost
+        self._wire.write(text)
+
+    def _write_next(self) -> None:
+        line = self._queue.popleft()
+        self._write(line.text, line.cost)
 
     def _want(self) -> None:
         """Requests credit for one long line, or for the next lines of together at most LONG_LINE bytes."""
         total = 0
-        for line, is_free in self._queue:
-            if is_free or (total and total + len(line) > LONG_LINE):
+        for line in self._queue:
+            if total and total + line.cost > LONG_LINE:
                 break
-            total += len(line)
-        self._wanted = total
+            total += line.cost
+            self._granted += 1
         self._wire.write(self.line("want", [("bytes", b"%d" % total)]))
 
     def take_go(self) -> None:
-        self._credit, self._wanted, self._sent = self._wanted, 0, 0
+        granted, self._granted, self._sent = self._granted, 0, 0
+        for _ in range(granted):
+            self._write_next()
         self.pump()
 
     def has_room(self) -> bool:
@@ -152,24 +164,9 @@ class Output:
         for reply in self._unacknowledged:
             if not reply.done():
                 reply.set_result((None, None))
-        kept: deque[tuple[bytes, bool]] = deque()
-        granted = self._wanted or self._credit
-        for line, is_free in self._queue:
-            is_covered = granted > 0 and not is_free
-            granted -= len(line) if is_covered else 0
-            if is_covered or not self._may_be_dropped(line):
-                kept.append((line, is_free))
-        self._queue = kept
+        lines = list(self._queue)
+        self._queue = deque(lines[:self._granted] + [line for line in lines[self._granted:] if not line.may_be_dropped])
         self.pump()
-
-    def _may_be_dropped(self, line: bytes) -> bool:
-        """An event, but not `error`, and not `values` of a checkpoint."""
-        start = b'{"type":"event",%s,"event":"' % self._tail
-        if not line.startswith(start) or line.startswith(b'error"', len(start)):
-            return False
-        is_by_checkpoint = line.startswith(b'values","checkpoint_id":', len(start)) or (
-            line.startswith(b'values"', len(start)) and line.endswith(b',"path":[]}\n'))
-        return not is_by_checkpoint
 
     async def end(self, members: list[tuple[str, bytes]]) -> None:
         """Sends `end`, and returns when it is written. No line follows it."""
@@ -200,7 +197,7 @@ class Output:
             # A long request needs credit, as output does.
             line = self.line("request", [("id", b"%d" % number), ("op", jsontext.dumps(op)), ("args", args),
                                          ("cursor", jsontext.dumps(cursor))])
-            self._put(line, len(line) <= LONG_LINE)
+            self._put(line, 0 if len(line) - 1 <= LONG_LINE else len(line))
         except BaseException:
             self._one_request.release()
             raise
