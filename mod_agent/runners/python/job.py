@@ -57,9 +57,9 @@ class Job:
         checkpoint = message.get("checkpoint") or {}
         self.head: str | None = checkpoint.get("checkpoint_id")
         self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None,
-                               Repeat(self.run_id, message.get("answered") is True))
+                               Repeat(self.run_id, message.get("answered") is True), message.get("durability") == "sync")
         self.records.breakpoints = Breakpoints(self.run_id, self.records.known, self.records.get, self.records.values)
-        self.metadata = self.records.metadata = Metadata(self.config)
+        self.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False

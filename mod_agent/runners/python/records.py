@@ -16,7 +16,6 @@ from .blobs import Blobs
 from .breakpoints import Breakpoints
 from .checkpoints import UPDATE_ID
 from .known import Known
-from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
 from .recent import keep_newest
 from .references import Reference, Stored, decode, digests_of, join
@@ -66,8 +65,10 @@ def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
 
 
 class Records:
-    def __init__(self, output: Output, blobs: Blobs, head: str | None, is_new_thread: bool, repeat: Repeat) -> None:
+    def __init__(self, output: Output, blobs: Blobs, head: str | None, is_new_thread: bool, repeat: Repeat, is_sync: bool = False) -> None:
+        """is_sync: whether a put waits for its commit."""
         self._output = output
+        self._is_sync = is_sync
         self._repeat = repeat
         self._blobs = blobs
         self._is_new_thread = is_new_thread
@@ -83,11 +84,8 @@ class Records:
         self._has_written = False
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
         self._first: tuple[Stored, bool] | None = None
-        # Bounds those of the checkpoints; set by the run.
-        self.metadata: Metadata
         # Set by the job.
         self.breakpoints: Breakpoints
-        self.is_sync = False
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
         # changes for each channel of which the checkpoint has a new version.
         self.on_put: OnPut | None = None
@@ -138,7 +136,7 @@ class Records:
             is_sent = True
 
         try:
-            if self.is_sync:
+            if self._is_sync:
                 await self._output.send_acknowledged("put", members, note_sent)
             else:
                 self._output.send("put", members)

@@ -49,7 +49,6 @@ class Run(Job):
         self._graph = graph
         self._durability = message.get("durability") or "async"
         self._is_exit = self._durability == "exit"
-        self.records.is_sync = self._durability == "sync"
         self.records.on_put = self.checkpoints.capture
         self.records.on_command = self._show_update
         modes = set(message["stream_modes"])

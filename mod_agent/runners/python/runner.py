@@ -18,7 +18,6 @@ from .executor import Executor
 from .job import Job, JobTask
 from .load import load_graphs
 from .output import Output
-from .records import Records
 from .run import Run
 from .wire import Turns, Wire
 
@@ -59,8 +58,8 @@ class Runner:
     def start(self) -> None:
         self._wire.start()
 
-    def find_records(self, config: Mapping[str, Any] | None) -> Records:
-        """The records of the current run; outside of its context, of the run on the thread that the config names."""
+    def find_job(self, config: Mapping[str, Any] | None) -> Job:
+        """The current run; outside of its context, the run on the thread that the config names."""
         thread_id = configurable_of(config).get("thread_id")
         job: Job | None = log.current_run.get()
         if job is None:
@@ -69,7 +68,7 @@ class Runner:
             raise RuntimeError("checkpoints can be used by a run only")
         if thread_id is not None and str(thread_id) != job.thread_id:
             raise ValueError(f"a run reads and writes its own thread, {job.thread_id}, not {thread_id}")
-        return job.records
+        return job
 
     @staticmethod
     def find_output(own: Job | None) -> Output:
@@ -129,7 +128,7 @@ class Runner:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
         self._graphs, reports = await load_graphs(
-            found, self.find_records, self.find_output, self._bridge, self._importing, message.get("failed"))
+            found, self.find_job, self.find_output, self._bridge, self._importing, message.get("failed"))
         directory.settle()
         # Excludes the imported modules, most objects of the process, from garbage collection.
         gc.collect()

@@ -24,6 +24,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from .breakpoints import plain_form
 from .bridge import Bridge, on_loop
 from .checkpoints import configurable_of
+from .job import Job
 from .records import Records, delta_groups
 from .references import Stored
 
@@ -45,7 +46,7 @@ def make_serde(options: Mapping[str, Any]) -> Any:
 
 
 class Saver(BaseCheckpointSaver[str]):
-    def __init__(self, find: Callable[[Config | None], Records], bridge: Bridge, serde: Any = None) -> None:
+    def __init__(self, find: Callable[[Config | None], Job], bridge: Bridge, serde: Any = None) -> None:
         super().__init__(serde=serde)
         self._find = find
         self._bridge = bridge
@@ -54,7 +55,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     @on_loop
     async def aget_tuple(self, config: Config) -> CheckpointTuple | None:
-        records = self._find(config)
+        records = self._find(config).records
         configurable = config["configurable"]
         stored = await records.get(configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id"))
         if stored is None:
@@ -78,7 +79,7 @@ class Saver(BaseCheckpointSaver[str]):
 
     async def _list(self, config: Config | None, filter_: dict[str, Any] | None, before: Config | None,
                     limit: int | None) -> AsyncIterator[CheckpointTuple]:
-        records = self._find(config)
+        records = self._find(config).records
         configurable = configurable_of(config)
         before_id = configurable_of(before).get("checkpoint_id")
         if (only := configurable.get("checkpoint_id")) is not None:
@@ -94,7 +95,7 @@ class Saver(BaseCheckpointSaver[str]):
     async def aget_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
-        records = self._find(config)
+        records = self._find(config).records
         configurable = config["configurable"]
         ns, checkpoint_id = configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
         if checkpoint_id is None:
@@ -116,12 +117,12 @@ class Saver(BaseCheckpointSaver[str]):
         ns = configurable.get("checkpoint_ns", "")
         body = plain_form(checkpoint)
         del body["channel_values"]
-        records = self._find(config)
-        bounded = records.metadata.bounded
+        job = self._find(config)
+        bounded = job.metadata.bounded
         copied = {name: bounded(config.get(name)) for name in ("configurable", "metadata")}
         stored_metadata = dict(get_checkpoint_metadata({**config, **copied}, bounded(metadata)))
         stored_metadata.pop("writes", None)
-        await records.put(
+        await job.records.put(
             ns, checkpoint["id"], configurable.get("checkpoint_id"), body, stored_metadata,
             checkpoint["channel_values"], list(new_versions), self.serde)
         return config_of(configurable["thread_id"], ns, checkpoint["id"])
@@ -135,7 +136,7 @@ class Saver(BaseCheckpointSaver[str]):
         numbers = itertools.count()
         numbered = [(WRITES_IDX_MAP[channel] if channel in WRITES_IDX_MAP else next(numbers), channel, value)
                     for channel, value in writes]
-        await self._find(config).put_writes(configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"],
+        await self._find(config).records.put_writes(configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"],
                                             task_id, task_path, numbered, self.serde)
 
     # The library inspects it once in each run.
