@@ -264,11 +264,14 @@ async function testReports() {
     const fail = () => {
         throw new Error('not today');
     };
+    const logged = [];
     const described = async (members) => {
         const graph = { builder: { _schemaRuntimeDefinition: schema }, *getSubgraphs() {},
             getGraphAsync: async () => ({ toJSON: () => ({ nodes: [], edges: [] }) }), ...members };
+        process.stderr.write = (text) => logged.push(text.split('\n')[0]);
         const { schemas, drawing, has_subgraphs: hasSubgraphs, factory } = await describeGraph(
             { name: 'g', isFactory: false, use: async () => ({ graph, library: {} }) });
+        delete process.stderr.write;
         return [Object.keys(schemas ?? {}).length, drawing, hasSubgraphs, factory];
     };
     const drawing = { nodes: [], edges: [] };
@@ -277,6 +280,8 @@ async function testReports() {
     equal(await described({ getSubgraphs: fail }), [3, drawing, true, false], 'reports: a graph whose subgraphs cannot be listed may have some');
     equal(await described({ builder: { get _inputRuntimeDefinition() { return fail(); } } }), [0, drawing, false, false],
         'reports: a graph without schemas has a drawing');
+    equal(logged, ['nodes and edges', 'list of subgraphs', 'schemas'].map((what) => `graph g has no ${what}: Error: not today`),
+        'reports: the log says what a graph does not have, and why');
 }
 
 // A cancel waits longer for a run that is sending a state.
