@@ -133,11 +133,7 @@ class Wire:
         self._turn.append(line)
         self._turn_bytes += len(line)
         if self._turn_bytes > TURN_BYTES:
-            self._write_turn()
-
-    def post(self) -> None:
-        """Writes the lines that wait: before code that may block the loop. On the loop."""
-        self._write_turn()
+            self.post()
 
     def hasten(self) -> None:
         """The lines that wait are written at the end of this turn."""
@@ -145,9 +141,10 @@ class Wire:
 
     def _end_turn(self, is_idle: bool, now: float) -> None:
         if is_idle or self._has_haste or now - self._turn_since > WAIT_SECONDS:
-            self._write_turn()
+            self.post()
 
-    def _write_turn(self) -> None:
+    def post(self) -> None:
+        """Writes the lines that wait, also before code that may block the loop. On the loop."""
         lines, self._turn, self._turn_bytes = self._turn, [], 0
         self._has_haste, self._turns.on_end = False, None
         if lines:
@@ -167,7 +164,7 @@ class Wire:
 
     def flush(self) -> None:
         """Writes what waits, before the process exits; blocks. On the loop."""
-        self._write_turn()
+        self.post()
         with self._lock:
             os.set_blocking(4, True)
             while self._pending:
