@@ -218,14 +218,19 @@ is_deeply \@printed, [ 'end False False', 'next False True', 'input False False'
 
 # The pipe to the supervisor: which lines are written together.
 $program = <<'END';
-import asyncio, os, sys, time
+import asyncio, os, sys, types
 sys.path.insert(0, sys.argv[1])
 from python import wire
 
+now = 0.0
+def clock(): return now
+wire.time = types.SimpleNamespace(monotonic=clock)
+
 async def turns(pipe, count, seconds=0):
+    global now
     for number in range(count):
         pipe.write(b"%d\n" % number)
-        time.sleep(seconds)
+        now += seconds
         await asyncio.sleep(0)
 
 async def main():
@@ -246,7 +251,7 @@ async def main():
 input_, output = os.pipe()
 os.dup2(input_, 3)
 os.dup2(output, 4)
-turns_of_loop = wire.Turns()
+turns_of_loop = wire.Turns(clock)
 loop = asyncio.SelectorEventLoop(turns_of_loop)
 loop.run_until_complete(main())
 END
