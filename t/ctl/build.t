@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(is_root is_sanitized server_user slurp write_file);
 use Cpanel::JSON::XS;
-use CtlTest qw($top $interpreter $program application as_owner build build_python folder);
+use CtlTest qw($top $interpreter $program application as_owner build build_python folder shell_program);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use Test::More;
@@ -163,6 +163,29 @@ unlike $evil->{output}, qr/^LoadModule|AgentPrefix \/x|AgentWebhookPorts 443/m, 
 like $evil->{output}, qr/warning: langgraph\.json: http\.mount_prefix is left out/, 'build: a text that is not one word is left out with a warning';
 unlike $evil->{output}, qr/[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]/, 'build: no control characters of the application are printed';
 like $evil->{output}, qr/\?\[2Kclean\?/, 'build: control characters of the application are replaced by question marks';
+
+# ---- uv ----
+# A uv that makes the environment with the fake interpreter. Not as root, whose PATH agentctl does not use.
+shell_program("$top/with_uv/uv", <<"SH");
+printf '%s\n' "\$*" >>.agent/uv
+case "\$*" in "venv "*) mkdir -p .agent/venv/bin; cp '$interpreter' .agent/venv/bin/python ;; esac
+SH
+copy($program, "$top/with_uv/agentctl") or die "agentctl: $!\n";
+chmod 0755, "$top/with_uv/agentctl" or die "agentctl: $!\n";
+for my $case (
+    [ 'no python_version'   => {},                           311, 0, qr/-p >=3\.11 / ],
+    [ 'python_version 3.10' => { python_version => '3.10' }, 311, 0, qr/-p >=3\.11 / ],
+    [ 'python_version 3.12' => { python_version => '3.12' }, 312, 0, qr/-p 3\.12 / ],
+    [ 'a Python 3.10 that is given' => {}, 310, 1, qr{-p /usr/bin/python3}, '--python', '/usr/bin/python3' ],
+) {
+    my ($title, $manifest, $version, $status, $asked, @options) = @{$case};
+    my $folder = application($manifest, version => $version);
+    my $command = join ' ', map { "'$_'" } "$top/with_uv/agentctl", 'build', '--runners', "$top/runners", @options, $folder;
+    my $output = qx(@{[as_owner()]} /usr/bin/env PATH='$top/with_uv:/usr/bin:/bin' $command 2>&1);
+    is $? >> 8, $status, "uv: $title: status $status" or diag $output;
+    like slurp("$folder/.agent/uv"), $asked, "uv: $title: uv gets the version that is needed, or the program";
+    like $output, qr/is Python 3\.10, and 3\.11 is needed: give another --python, or none$/m, "uv: $title: the message says what is needed" if $status;
+}
 
 # ---- JavaScript ----
 my $lock = encode_json({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } });
