@@ -6,11 +6,15 @@
 // which the graph does not have: it stays unseen, and the library stops where it would have stopped in the lost attempt.
 // A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
 // before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
+// A subgraph that keeps its state has a checkpoint from each call before. In a repeated attempt the library would
+// continue there in place of beginning anew, and return what the earlier call has returned.
 import { isDeepStrictEqual } from 'node:util';
 
 const INTERRUPT = '__interrupt__';
 const RESUMING = '__pregel_resuming';
 const TASKS = '__pregel_tasks';
+// In the library's configuration: the namespaces of a subgraph's callers -> their checkpoints.
+const CALLERS = 'checkpoint_map';
 // The tag of nodes that "*" leaves out.
 const HIDDEN = 'langsmith:hidden';
 const UNSEEN = '__unseen__';
@@ -57,6 +61,8 @@ export class Breakpoints {
     start;
     // The nodes before which the root graph stops.
     before;
+    // Checkpoints that lost attempts have made and this one has read.
+    #own = new Set();
 
     // read(ns, id): a checkpoint {tuple, channels}; load(references): their values.
     constructor(runId, known, read, load) {
@@ -103,8 +109,21 @@ export class Breakpoints {
         return !isApproved && meets(this.#graph, this.before, next);
     }
 
-    // The library reads a checkpoint. Throws GraphInterrupt where a subgraph has stopped after a node.
+    // Makes a subgraph begin anew whose checkpoint is of another call, in an attempt that goes on from one of its run.
+    #beginAnew({ metadata }, configurable) {
+        const callers = Object.entries(configurable[CALLERS] ?? {});
+        if (callers.some(([, id]) => this.#own.has(id)) && callers.some(([ns, id]) => metadata?.parents?.[ns] !== id)) {
+            delete configurable[RESUMING];
+        }
+    }
+
+    // The library reads a checkpoint, with the `configurable` of the graph that does. Throws GraphInterrupt where a subgraph has
+    // stopped after a node.
     async check(tuple, configurable) {
+        if (tuple.run_id === this.#runId && !this.#known.hasPut(tuple.checkpoint_id)) {
+            this.#own.add(tuple.checkpoint_id);
+        }
+        this.#beginAnew(tuple, configurable);
         const graph = configurable[RESUMING] === true ? graphAt(this.#graph, tuple.ns) : undefined;
         if (graph && await this.#isAfter(graph, graph.interruptAfter, tuple)) {
             throw new this.#library.GraphInterrupt();

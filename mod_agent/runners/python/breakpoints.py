@@ -8,6 +8,9 @@ does not have: it stays unseen, and the library stops where it would have stoppe
 
 A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
 before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
+
+A subgraph that keeps its state has a checkpoint from each call before. In a repeated attempt the library would continue
+there in place of beginning anew, and return what the earlier call has returned.
 """
 
 from typing import Any, Awaitable, Callable, Iterable, Mapping
@@ -16,6 +19,8 @@ from .known import Known
 from .references import Stored
 
 INTERRUPT, RESUMING, TASKS = "__interrupt__", "__pregel_resuming", "__pregel_tasks"
+# In the library's config: the namespaces of a subgraph's callers -> their checkpoints.
+CALLERS = "checkpoint_map"
 # The tag of nodes that "*" leaves out.
 HIDDEN = "langsmith:hidden"
 UNSEEN = "__unseen__"
@@ -64,6 +69,8 @@ class Breakpoints:
         self._start: Stored | None = None
         # The nodes before which the root graph stops.
         self.before: Any = None
+        # Checkpoints that lost attempts have made and this one has read.
+        self._own: set[str] = set()
 
     async def begin(self, graph: Any, message: Mapping[str, Any], start: Stored | None) -> None:
         """start: the checkpoint from which the run starts."""
@@ -98,8 +105,18 @@ class Breakpoints:
         is_approved = self._known.was_read("", checkpoint_id) and not (self._start is not None and self._is_open(self._start))
         return not is_approved and meets(self._graph, self.before, names)
 
-    async def check(self, stored: Stored, configurable: Mapping[str, Any], serde: Any) -> None:
-        """The library reads a checkpoint. Raises GraphInterrupt where a subgraph has stopped after a node."""
+    def _begin_anew(self, own: Mapping[str, Any], configurable: dict[str, Any]) -> None:
+        """Makes a subgraph begin anew whose checkpoint is of another call, in an attempt that goes on from one of its run."""
+        callers = (configurable.get(CALLERS) or {}).items()
+        if any(checkpoint_id in self._own for _, checkpoint_id in callers) and not callers <= (own["metadata"].get("parents") or {}).items():
+            configurable.pop(RESUMING, None)
+
+    async def check(self, stored: Stored, configurable: dict[str, Any], serde: Any) -> None:
+        """The library reads a checkpoint, with the `configurable` of the graph that does. Raises GraphInterrupt where a subgraph
+        has stopped after a node."""
+        if stored.tuple.get("run_id") == self._run_id and not self._known.has_put(stored.tuple["ns"], stored.tuple["checkpoint_id"]):
+            self._own.add(stored.tuple["checkpoint_id"])
+        self._begin_anew(stored.tuple, configurable)
         if not configurable.get(RESUMING):
             return
         graph = graph_at(self._graph, stored.tuple["ns"])

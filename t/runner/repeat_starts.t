@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where an attempt that follows a lost one goes on: at an earlier checkpoint than the thread's last one, in a subgraph that
+# keeps its state, and in a step of which tasks have ended before.
+use strict;
+use warnings;
+use AgentTest::Applications qw(folder_of node_application python runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
+use FindBin;
+use lib $FindBin::Bin;
+use ApplicationTest;
+use RunnerTest qw(start_line lines_of new_uuid);
+use Test::More;
+
+plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
+
+# A runner whose process is lost after a line: nothing of what follows arrives.
+package LostRunner {
+    use parent -norequire, 'ApplicationTest';
+
+    sub take_line {
+        my ($self, $line) = @_;
+        return if $self->{is_lost};
+        $self->SUPER::take_line($line);
+        $self->{is_lost} = $self->{last} && $self->{last}->($line);
+        return;
+    }
+}
+
+my %file_of = (python => [ 'starts.py', <<'PYTHON' ], javascript => [ 'starts.mjs', <<'JAVASCRIPT' ]);
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+class State(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+    text: str
+
+class Memory(TypedDict, total=False):
+    text: str
+    out: str
+
+async def add(state: State):
+    return {"log": ["add"]}
+
+async def twice(state: State):
+    return {"log": [f"{interrupt('first')} {interrupt('second')}"]}
+
+async def ask(state: State):
+    return {"log": [interrupt("ask")]}
+
+async def other(state: State):
+    return {"log": [interrupt("other")]}
+
+async def pay(state: Memory):
+    return {"out": interrupt("pay for " + state["text"])}
+
+def make(**nodes):
+    builder = StateGraph(State)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+        builder.add_edge(START, name)
+    return builder
+
+memory = StateGraph(Memory).add_node("pay", pay).add_edge(START, "pay").compile(checkpointer=True)
+
+async def call(state: State):
+    return {"log": ["paid " + (await memory.ainvoke({"text": state["text"]}))["out"]]}
+
+one = make(add=add, twice=twice).compile()
+two = make(ask=ask, other=other).compile()
+keep = make(ready=add).add_node("call", call).add_edge("ready", "call").compile()
+# It stops before its next node in each of the first runs.
+inner = StateGraph(State).add_sequence([(name, add) for name in "abcd"]).add_edge(START, "a").compile(interrupt_before=["b", "c", "d"])
+fan = make(ask=ask, inner=inner).compile()
+PYTHON
+import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({
+    log: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }), text: Annotation(),
+});
+const Memory = Annotation.Root({ text: Annotation(), out: Annotation() });
+const add = async () => ({ log: ['add'] });
+const twice = async () => ({ log: [`${interrupt('first')} ${interrupt('second')}`] });
+const ask = async () => ({ log: [interrupt('ask')] });
+const other = async () => ({ log: [interrupt('other')] });
+
+function make(nodes) {
+    const builder = new StateGraph(State);
+    Object.entries(nodes).forEach(([name, node]) => builder.addNode(name, node).addEdge(START, name));
+    return builder;
+}
+
+const memory = new StateGraph(Memory).addNode('pay', async ({ text }) => ({ out: interrupt(`pay for ${text}`) }))
+    .addEdge(START, 'pay').compile({ checkpointer: true });
+const call = async ({ text }, config) => ({ log: [`paid ${(await memory.invoke({ text }, config)).out}`] });
+
+export const one = make({ add, twice }).compile();
+export const two = make({ ask, other }).compile();
+export const keep = make({ ready: add }).addNode('call', call).addEdge('ready', 'call').compile();
+// It stops before its next node in each of the first runs.
+const inner = make({ a: add }).addNode('b', add).addNode('c', add).addNode('d', add).addEdge('a', 'b').addEdge('b', 'c').addEdge('c', 'd')
+    .compile({ interruptBefore: ['b', 'c', 'd'] });
+export const fan = make({ ask, inner }).compile();
+JAVASCRIPT
+
+sub runner_in {
+    my ($language, $records) = @_;
+    my ($name, $version) = split / /, $language;
+    my ($interpreter, $program) = runner_of($name);
+    my ($file, $text) = @{ $file_of{$name} };
+    my %graphs = map { $_ => "./$file:$_" } qw(one two keep fan);
+    my $folder = folder_of($name, { graphs => \%graphs }, $file => $text);
+    if ($version && $name eq 'javascript') {
+        unlink "$folder/node_modules" or die "$folder: $!\n";
+        symlink node_application("node-$version") . '/node_modules', "$folder/node_modules" or die "symlink: $!\n";
+    }
+    return LostRunner->new(command => [ $version && $name eq 'python' ? python($version) : $interpreter, $program ], graphs => \%graphs,
+        directory => $folder, records => $records // RecordStore->new);
+}
+
+# value -> id of the questions that the lines show.
+sub questions {
+    my @tasks = ((map { $_->{task} } lines_of('task', @_)), map { @{ $_->{tasks} } } lines_of('checkpoint', @_));
+    return { map { $_->{value} => $_->{id} } map { @{ $_->{interrupts} // [] } } @tasks };
+}
+
+# Whether a line stores what a task has written to a channel.
+sub writes_to {
+    my ($line, $channel) = @_;
+    return $line->{type} eq 'put_writes' && $line->{task_id} =~ /[^0-]/ && grep { $_->[1] eq $channel } @{ $line->{writes} };
+}
+
+# Whether a line stores the command, or a question.
+sub is_command { my ($line) = @_; return $line->{type} eq 'put_writes' && $line->{task_id} !~ /[^0-]/ }
+sub is_question { my ($line) = @_; return writes_to($line, '__interrupt__') }
+
+# The runner executes a run until a line, and is lost; the next one repeats the run. Returns that, and the lines of both
+# attempts. more: members of the second `start`.
+sub repeat {
+    my ($runner, $language, $last, $start, %more) = @_;
+    $runner->{last} = $last;
+    $runner->send($start);
+    my @before = $runner->lines_until($last);
+    my $records = $runner->records;
+    undef $_[0];
+    undef $runner;
+    $runner = runner_in($language, $records);
+    my %next = $runner->next_run($start->{thread_id});
+    # As the server does for a run that has put a checkpoint.
+    my %rest = ($next{checkpoint}{run_id} // '') eq $start->{run_id} ? (%next, command => undef, input => undef) : ();
+    my $is_answered = $records->has_answered($start->{thread_id}, $start->{run_id});
+    my @lines = $runner->run(%{$start}, %rest, attempt => 2, epoch => 2, answered => $is_answered ? \1 : \0, %more);
+    is $lines[-1]{status}, 'success', "$language: the repeated run succeeds" or diag explain $lines[-1]{error};
+    return ($runner, \@before, \@lines);
+}
+
+sub head {
+    my ($runner, $thread) = @_;
+    my $stored = $runner->records->thread($thread);
+    return $stored->{checkpoints}{ $stored->{head} };
+}
+
+for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
+    # A subgraph that keeps its state has a checkpoint of the run before.
+    my $runner = runner_in($language);
+    my $thread = new_uuid();
+    $runner->run(graph_id => 'keep', thread_id => $thread, input => { text => 'A' });
+    $runner->run(graph_id => 'keep', $runner->next_run($thread), command => { resume => 'yes' });
+    is_deeply head($runner, $thread)->{values}{log}, [ 'add', 'paid yes' ], "$language: the first run has asked its question";
+    my $start = start_line(graph_id => 'keep', $runner->next_run($thread), input => { text => 'B' });
+    my $is_before_call = sub { my ($line) = @_; return $line->{type} eq 'checkpoint' && ($line->{next}[0] // '') eq 'call' };
+    ($runner, undef, my $lines) = repeat($runner, $language, $is_before_call, $start);
+    is_deeply [ keys %{ questions(@{$lines}) } ], ['pay for B'], "$language: a repeated attempt executes a subgraph that keeps its state";
+    $start = start_line(graph_id => 'keep', $runner->next_run($thread), command => { resume => 'no' });
+    ($runner) = repeat($runner, $language, sub { $_[0]{ns} && writes_to($_[0], 'out') }, $start);
+    is_deeply head($runner, $thread)->{values}{log}, [ 'add', 'paid yes', 'add', 'paid no' ],
+        "$language: what it was given goes on where the lost attempt was";
+
+}
+
+done_testing;
