@@ -163,15 +163,47 @@ sub head {
 }
 
 for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
-    # A subgraph that keeps its state has a checkpoint of the run before.
+    # A command at an earlier checkpoint, after which the thread has gone on.
+    for my $case ([ 'one value' => { resume => 'yes' } ], [ 'a value, an update' => { resume => 'yes', update => { text => 'U' } } ],
+        [ 'a value for an id' => undef ])
+    {
+        for my $lost ([ 'the command' => \&is_command ], [ 'the next question' => \&is_question ]) {
+            my ($kind, $command) = @{$case};
+            my ($what, $last) = @{$lost};
+            # The library for Python does not store values for ids.
+            next if !$command && $what eq 'the command';
+            my $title = "$language, an earlier checkpoint, $kind, lost behind $what";
+            my $runner = runner_in($language);
+            my @asked = $runner->run(graph_id => 'one', thread_id => my $thread = new_uuid(), input => { log => ['a'] });
+            my $earlier = $runner->records->thread($thread)->{head};
+            $runner->run(graph_id => 'one', $runner->next_run($thread), input => { log => ['b'] });
+            my $newest = $runner->records->thread($thread)->{head};
+            $command //= { resume => { questions(@asked)->{first} => 'yes' } };
+            my $start = start_line(graph_id => 'one', $runner->next_run($thread, $earlier), command => $command,
+                config => { configurable => { checkpoint_id => $earlier } });
+            ($runner, undef, my $lines) = repeat($runner, $language, $last, $start);
+            is_deeply [ keys %{ questions(@{$lines}) } ], ['second'], "$title: the second question is open" or diag explain questions(@{$lines});
+            is $runner->records->thread($thread)->{head}, $newest, "$title: the thread's last checkpoint is the same";
+        }
+    }
+
+    # The thread's last checkpoint, which the client names. An attempt that a drain or another run's fault has ended is not counted.
     my $runner = runner_in($language);
-    my $thread = new_uuid();
+    $runner->run(graph_id => 'one', thread_id => my $thread = new_uuid(), input => { log => ['a'] });
+    my %named = (config => { configurable => { checkpoint_id => $runner->records->thread($thread)->{head} } }, command => { resume => 'yes' });
+    my $start = start_line(graph_id => 'one', $runner->next_run($thread), %named);
+    ($runner, undef, my $lines) = repeat($runner, $language, \&is_question, $start, attempt => 1);
+    is_deeply [ keys %{ questions(@{$lines}) } ], ['second'], "$language, the last checkpoint, named: the second question is open";
+
+    # A subgraph that keeps its state has a checkpoint of the run before.
+    $runner = runner_in($language);
+    $thread = new_uuid();
     $runner->run(graph_id => 'keep', thread_id => $thread, input => { text => 'A' });
     $runner->run(graph_id => 'keep', $runner->next_run($thread), command => { resume => 'yes' });
     is_deeply head($runner, $thread)->{values}{log}, [ 'add', 'paid yes' ], "$language: the first run has asked its question";
-    my $start = start_line(graph_id => 'keep', $runner->next_run($thread), input => { text => 'B' });
+    $start = start_line(graph_id => 'keep', $runner->next_run($thread), input => { text => 'B' });
     my $is_before_call = sub { my ($line) = @_; return $line->{type} eq 'checkpoint' && ($line->{next}[0] // '') eq 'call' };
-    ($runner, undef, my $lines) = repeat($runner, $language, $is_before_call, $start);
+    ($runner, undef, $lines) = repeat($runner, $language, $is_before_call, $start);
     is_deeply [ keys %{ questions(@{$lines}) } ], ['pay for B'], "$language: a repeated attempt executes a subgraph that keeps its state";
     $start = start_line(graph_id => 'keep', $runner->next_run($thread), command => { resume => 'no' });
     ($runner) = repeat($runner, $language, sub { $_[0]{ns} && writes_to($_[0], 'out') }, $start);

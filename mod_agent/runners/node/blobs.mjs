@@ -150,6 +150,11 @@ export class Blobs {
         }
     }
 
+    // A reply has these references: their values are stored, and not sent again.
+    note(references) {
+        references.flatMap(digestsOf).forEach((digest) => this.#digests.add(digest));
+    }
+
     // The values of references as a reply has them, in their order; undefined for null.
     async load(references) {
         const wanted = new Set(references.flatMap(digestsOf));

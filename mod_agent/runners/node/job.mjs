@@ -182,7 +182,7 @@ export class Job {
         if (this.message.checkpoint_map) {
             return id;
         }
-        return named && id && this.message.attempt === 1 && String(named).toLowerCase() === id ? id : undefined;
+        return named && id && this.epoch === 1 && String(named).toLowerCase() === id ? id : undefined;
     }
 
     // The checkpoint from which the run started is known once the library has read it.

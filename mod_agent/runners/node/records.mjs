@@ -24,6 +24,9 @@ const TASK_ID_MAX = 128;
 // The longest path of a task; it contains the name of the node, and only orders writes.
 const TASK_PATH_BYTES_MAX = 1024;
 
+// Whether a write of checkpoint.get is one of the update or `goto` of a command.
+const isUpdateOf = ([taskId, index]) => taskId === UPDATE_ID && index >= 0;
+
 export class Records {
     #output;
     #blobs;
@@ -107,15 +110,17 @@ export class Records {
 
     // The part of the command that is to be given; after findStart().
     async restOf(command) {
-        if (!this.#first) {
+        const id = this.#message.checkpoint?.checkpoint_id;
+        const start = this.#first ?? (id && await this.#get('', id));
+        if (!start) {
             return command;
         }
-        const { writes, hasCommand } = this.#first;
-        if (hasCommand) {
-            this.commanded = this.#message.checkpoint.checkpoint_id;
+        const { writes, hasCommand } = start;
+        if (writes.some((write) => isUpdateOf(write) && this.#repeat.isOwn(write))) {
+            this.commanded = id;
         }
         const asked = this.#repeat.askedBefore(writes);
-        return this.#repeat.rest(command, hasCommand, asked, await this.#blobs.load(asked.map((write) => write[3])));
+        return this.#repeat.rest(command, hasCommand, Boolean(this.#first), asked, await this.#blobs.load(asked.map((write) => write[3])));
     }
 
     // --- Writing -------------------------------------------------------------
@@ -315,6 +320,7 @@ export class Records {
             (result.writes ?? []).forEach((write) => addWrite(found.writes, write));
             cursor = reply.cursor;
         } while (cursor !== null);
+        this.#blobs.note([...Object.values(found.channels), ...found.writes.map((write) => write[3])]);
         found.hasCommand = this.#repeat.isStored(found.writes);
         found.writes = this.#repeat.cut(found.writes).sort(byTask);
         return found;
@@ -333,7 +339,7 @@ export class Records {
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
         }
         if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
-            const updates = writes.filter(([taskId, index]) => taskId === UPDATE_ID && index >= 0);
+            const updates = writes.filter(isUpdateOf);
             updates.forEach(([, , channel]) => this.updated.add(channel));
             // A lost attempt: the server may not have the results of its tasks as a state.
             if (this.written === undefined && this.#repeat.hasWritten(writes)) {

@@ -52,9 +52,10 @@ export class Repeat {
         return writes.filter((write) => write[2] === INTERRUPT && !this.isOwn(write));
     }
 
-    // The members of the command that are to be given; values: those of the writes of askedBefore(), `asked`.
-    // undefined: nothing. The run goes on from the checkpoint.
-    rest(command, isStored, asked, values) {
+    // The members of the command that are to be given; isLast: whether the checkpoint is the thread's last one; values: those
+    // of the writes of askedBefore(), `asked`. undefined: nothing. The run goes on from the checkpoint. From an earlier one the
+    // library would make a fork then, without the answers that are stored; with a `resume`, even for no question, it does not.
+    rest(command, isStored, isLast, asked, values) {
         const { resume, ...others } = command;
         if (!hasValue(resume)) {
             // The library replaces the writes of such a command by the same ones, and leaves the step as the command does.
@@ -73,7 +74,7 @@ export class Repeat {
             rest.resume = resume;
         }
         // Without an answer the library would leave the step.
-        return Object.values(rest).some(hasValue) ? { ...rest, resume: rest.resume ?? { [NO_QUESTION]: null } } : undefined;
+        return !isLast || Object.values(rest).some(hasValue) ? { ...rest, resume: rest.resume ?? { [NO_QUESTION]: null } } : undefined;
     }
 
     // The writes to a checkpoint that the library is to read.

@@ -208,12 +208,12 @@ class Records:
         """The part of the command that is to be given; after find_start()."""
         if self._first is None:
             return dict(command)
-        stored = self._first[0]
+        stored, is_last = self._first
         self.has_command = stored.has_command
         asked = list(self._repeat.asked_before(stored.writes)) if isinstance(command.get("resume"), dict) else []
         encoded = await self._blobs.load(digest for write in asked for digest in digests_of(write[3]))
         ids = {write[0]: ids_of(decode(write[3], encoded, serde)) for write in asked}
-        return self._repeat.rest(command, stored.has_command, ids)
+        return self._repeat.rest(command, stored.has_command, is_last, ids)
 
     async def hold(self, checkpoint_id: str) -> bool:
         """Reads the last root checkpoint, which is then decoded once, until release(): equal values are the same objects.

@@ -46,10 +46,12 @@ class Repeat:
         """The questions that the run has not asked itself."""
         return (write for write in writes if write[2] == INTERRUPT and not self._is_own(write))
 
-    def rest(self, command: Mapping[str, Any], is_stored: bool, asked: Mapping[str, set[str]]) -> dict[str, Any] | None:
-        """The members of the command that are to be given; asked: of each task the ids of its questions of asked_before().
+    def rest(self, command: Mapping[str, Any], is_stored: bool, is_last: bool, asked: Mapping[str, set[str]]) -> dict[str, Any] | None:
+        """The members of the command that are to be given; is_last: whether the checkpoint is the thread's last one; asked: of
+        each task the ids of its questions of asked_before().
 
-        None: nothing. The run goes on from the checkpoint.
+        None: nothing. The run goes on from the checkpoint. From an earlier one the library would make a fork then, without
+        the answers that are stored; with a `resume`, even of no value, it does not.
         """
         self._asked, waiting = asked, set().union(*asked.values())
         rest = dict(command)
@@ -64,6 +66,8 @@ class Repeat:
         elif is_stored or self._is_answered:
             # With durability `exit` a subgraph's answer is stored before the command is.
             rest.pop("resume", None)
+        if resume is not None and not is_last:
+            rest.setdefault("resume", {})
         return rest if any(rest.get(name) is not None for name in ("update", "goto", "resume")) else None
 
     def cut(self, writes: list[list[Any]]) -> list[list[Any]]:

@@ -135,7 +135,7 @@ class Run(Job):
         if not await self.records.find_start(head):
             return True
         named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")
-        return self.message["attempt"] == 1 and str(named).lower() == head
+        return self.epoch == 1 and str(named).lower() == head
 
     async def _show_unshown(self, until: str | None = None) -> None:
         """Sends root checkpoints before `until` that the library does not stream: those that a node has put, as by
