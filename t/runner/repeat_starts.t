@@ -210,6 +210,28 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     is_deeply head($runner, $thread)->{values}{log}, [ 'add', 'paid yes', 'add', 'paid no' ],
         "$language: what it was given goes on where the lost attempt was";
 
+    # A question was answered and the node has ended, which no line has shown.
+    $runner = runner_in($language);
+    my @asked = $runner->run(graph_id => 'two', thread_id => $thread = new_uuid(), input => { log => [] });
+    $start = start_line(graph_id => 'two', $runner->next_run($thread), command => { resume => { questions(@asked)->{ask} => 'yes' } });
+    ($runner, my $before, $lines) = repeat($runner, $language, sub { writes_to($_[0], 'log') }, $start);
+    my %shown = map { $_->{id} => $_ } map { $_->{task} } lines_of('task', @{$before}, @{$lines});
+    my ($task) = grep { $_->{name} eq 'ask' } @{ head($runner, $thread)->{tasks} };
+    is_deeply $shown{ $task->{id} }{interrupts}, [], "$language: a question that was answered in the lost attempt is not open"
+        or diag explain \%shown;
+    # The states of the oldest library for JavaScript have no results.
+    is_deeply $shown{ $task->{id} }{result}, { log => ['yes'] }, "$language: its task has its result" if $language ne 'javascript 1.0';
+
+    # An update to a step of which an earlier run has completed a node.
+    $runner = runner_in($language);
+    @asked = $runner->run(graph_id => 'fan', thread_id => $thread = new_uuid(), input => { log => ['in'] });
+    $runner->run(graph_id => 'fan', $runner->next_run($thread), command => { resume => { questions(@asked)->{ask} => 'yes' } });
+    $start = start_line(graph_id => 'fan', $runner->next_run($thread), command => { update => { log => ['U'] } });
+    ($runner, undef, $lines) = repeat($runner, $language, \&is_command, $start);
+    next if $language =~ /javascript/;
+    my ($pending) = grep { $_->{id} !~ /[^f-]/ } map { $_->{task} } lines_of('task', @{$lines});
+    is_deeply $pending->{next}, ['inner'], "$language: the state with a repeated update has the result of an earlier run's node"
+        or diag explain $lines;
 }
 
 done_testing;

@@ -232,15 +232,16 @@ export class Checkpoints {
             values: Object.fromEntries(shown.map(([name, value]) => [cleanText(name), difference(before[name], value)])) } });
     }
 
-    // Sends those tasks of the root checkpoint that was sent or remembered last which have asked, in this run or before it,
-    // and whose end the library has not streamed, or has streamed as that of an abort. A task that has ended with its answer
-    // has its question too.
-    sendQuestions({ tasks, next }) {
+    // Sends those tasks of the root checkpoint that was sent or remembered last whose end the library has not streamed, or has
+    // streamed as that of an abort: those which have asked, in this run or before it, and of those which have ended `lost`,
+    // which have ended in a lost attempt. A task that has ended with its answer has its question too.
+    sendEnds({ tasks, next }, lost) {
         const { id } = this.#last.get('');
         const waiting = new Set(next);
         const isWaiting = ({ name, result }) => waiting.has(name) && (result ?? null) === null;
-        return tasks.filter((task) => task.interrupts?.length > 0 && isWaiting(task) && !this.#ended.has(task.id))
-            .map((task) => this.sendTask({ ns: '', id }, task)).at(-1);
+        return tasks.filter((task) => !this.#ended.has(task.id))
+            .filter((task) => (isWaiting(task) ? task.interrupts?.length > 0 : lost.has(task.id) && (task.error ?? null) === null))
+            .map((task) => this.sendTask({ ns: '', id }, isWaiting(task) ? task : { ...task, interrupts: [] })).at(-1);
     }
 
     // Reports the end of a task, for a checkpoint that the server has.

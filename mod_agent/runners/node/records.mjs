@@ -58,6 +58,8 @@ export class Records {
     afterCommand = () => {};
     // The root checkpoint whose tasks have written last; that of the update or `goto` of a command.
     written;
+    // The tasks of that from which the run started whose writes a lost attempt has stored.
+    lost = new Set();
     commanded;
     // The channels that commands have written to that checkpoint, or are about to.
     updated = new Set();
@@ -342,8 +344,9 @@ export class Records {
             const updates = writes.filter(isUpdateOf);
             updates.forEach(([, , channel]) => this.updated.add(channel));
             // A lost attempt: the server may not have the results of its tasks as a state.
-            if (this.written === undefined && this.#repeat.hasWritten(writes)) {
-                this.written = tuple.checkpoint_id;
+            if (this.written === undefined) {
+                this.lost = this.#repeat.writersOf(writes);
+                this.written = this.lost.size > 0 ? tuple.checkpoint_id : undefined;
             }
             this.#hasOthers ||= !updates.every((write) => this.#repeat.isOwn(write));
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, shown: { ...values }, isComplete: updates.length === 0 };

@@ -42,9 +42,9 @@ export class Repeat {
         return writes.some((write) => write[0] === UPDATE_ID && this.isOwn(write));
     }
 
-    // Whether tasks of the run have written to the checkpoint.
-    hasWritten(writes) {
-        return writes.some((write) => write[0] !== UPDATE_ID && this.isOwn(write));
+    // The tasks, that of the command too, whose writes to the checkpoint the run has stored.
+    writersOf(writes) {
+        return new Set(writes.filter((write) => this.isOwn(write)).map(([taskId]) => taskId));
     }
 
     // The questions that the run has not asked itself.

@@ -216,7 +216,7 @@ export class States {
             records.reuse();
             const state = await this.#run.readState(undefined);
             if (state.config.configurable.checkpoint_id === id) {
-                await this.#checkpoints.sendQuestions(state);
+                await this.#checkpoints.sendEnds(state, records.lost);
                 if (state.next.length < this.#taskCount) {
                     await this.#checkpoints.sendPending(state);
                 }

@@ -210,14 +210,19 @@ class Checkpoints:
             self._output.send("task", [("checkpoint_id", jsontext.dumps(self.head)), ("task", jsontext.members(
                 [("id", jsontext.dumps(PENDING_ID)), ("values", jsontext.members(texts)), ("next", jsontext.dumps(payload["next"]))]))])
 
-    def send_questions(self, payload: Mapping[str, Any]) -> None:
-        """Sends those tasks of the root's last checkpoint, with pending writes, that have asked, in this run or before it, and
-        whose end the library has not streamed. A task that has ended with its answer has its question too in old versions."""
+    def send_ends(self, payload: Mapping[str, Any], lost: set[str]) -> None:
+        """Sends those tasks of the root's last checkpoint, with pending writes, whose end the library has not streamed: those
+        that have asked, in this run or before it, and of those that have ended `lost`, which have ended in a lost attempt. A
+        task that has ended with its answer has its question too in old versions."""
         waiting = set(payload["next"])
         for task in payload["tasks"]:
             is_waiting = task["name"] in waiting and task["result"] is None
-            if self.head is not None and task["interrupts"] and is_waiting and task["id"] not in self._ended:
+            if self.head is None or task["error"] is not None or task["id"] in self._ended:
+                continue
+            if is_waiting and task["interrupts"]:
                 self.send_task("", self.head, task)
+            elif not is_waiting and task["id"] in lost:
+                self.send_task("", self.head, {**task, "interrupts": ()})
 
     def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:
         last = self._last.get(ns)

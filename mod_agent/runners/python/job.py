@@ -56,8 +56,9 @@ class Job:
         self.output = output
         checkpoint = message.get("checkpoint") or {}
         self.head: str | None = checkpoint.get("checkpoint_id")
-        self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None,
-                               Repeat(self.run_id, message.get("answered") is True), message.get("durability") == "sync")
+        self.repeat = Repeat(self.run_id, message.get("answered") is True)
+        self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None, self.repeat,
+                               message.get("durability") == "sync")
         self.records.breakpoints = Breakpoints(self.run_id, self.records.known, self.records.get, self.records.values)
         self.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)

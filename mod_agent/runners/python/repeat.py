@@ -30,6 +30,8 @@ class Repeat:
         self._answers: dict[str, Any] = {}
         # Of each task of the root graph the ids of its questions that the run has not asked itself.
         self._asked: Mapping[str, set[str]] = {}
+        # The tasks of the root graph, that of the command too, whose writes a lost attempt has stored.
+        self.lost: set[str] = set()
 
     def _is_own(self, write: Write) -> bool:
         return len(write) > 5 and write[5] == self._run_id
@@ -39,8 +41,9 @@ class Repeat:
         return any(write[0] == UPDATE_ID and self._is_own(write) for write in writes)
 
     def has_written(self, writes: Sequence[Write]) -> bool:
-        """Whether tasks of the run have written to the checkpoint."""
-        return any(write[0] != UPDATE_ID and self._is_own(write) for write in writes)
+        """Whether the run has written to the root checkpoint from which it starts; its tasks that have are `lost` then."""
+        self.lost = {write[0] for write in writes if self._is_own(write)}
+        return bool(self.lost)
 
     def asked_before(self, writes: Sequence[Write]) -> Iterator[Write]:
         """The questions that the run has not asked itself."""

@@ -175,7 +175,7 @@ class Run(Job):
             self._complete()
             if await records.hold(head):
                 before, state = await self._read_state(head), await self._read_state(None)
-                self.checkpoints.send_questions(state)
+                self.checkpoints.send_ends(state, self.repeat.lost)
                 # The server has the values of the checkpoint without the updates of commands.
                 updated = records.updated()
                 known = {name: Snapshot(value) for name, value in values_of(before["values"]).items() if name not in updated}
