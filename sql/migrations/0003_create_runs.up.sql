@@ -186,7 +186,7 @@ comment on column agent.run_queue.max_attempts is
 comment on column agent.run_queue.epoch is
     'Number of the lease. Every write of a worker is conditional on it: the fence.';
 comment on column agent.run_queue.batch_no is
-    'Number of the last batch of output that was saved under the lease; 0 for none. See agent.fence_batch.';
+    'Number of the last batch with more than events that was saved under the lease; 0: none. See agent.fence_batch.';
 comment on column agent.run_queue.worker_id is 'Holder of the lease; null when not leased.';
 comment on column agent.run_queue.ready_seq is 'New number each time the run becomes ready.';
 comment on column agent.run_queue.not_before is

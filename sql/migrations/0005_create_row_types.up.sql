@@ -99,7 +99,9 @@ create type agent.leased_run as (
     last_event_seq  bigint,
     is_failure      boolean,
     value           json,
-    batch_no        integer
+    batch_no        integer,
+    is_counted      boolean,
+    saved_event_seq bigint
 );
 comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
@@ -116,7 +118,11 @@ comment on column agent.leased_run.last_event_seq is
     'Number of its last event, reported with it or before; null for none.';
 comment on column agent.leased_run.is_failure is 'Whether the worker ended it; else its runner did, or it continues.';
 comment on column agent.leased_run.value is 'The result of a call that changes nothing, or null.';
-comment on column agent.leased_run.batch_no is 'Number of the batch among those of the lease, or null.';
+comment on column agent.leased_run.batch_no is
+    'Number of the batch, or of the next one that is counted, among those of the lease, or null.';
+comment on column agent.leased_run.is_counted is 'Whether the batch has more than events.';
+comment on column agent.leased_run.saved_event_seq is
+    'Number of its last event before the batch, which must be stored; null for none.';
 
 create type agent.run_end as (
     deployment_id   uuid,

@@ -93,7 +93,7 @@ static apr_uint32_t count_elements(const char *bytes, int length)
  * last. */
 static void check_params(const agent_db_params_t *params)
 {
-    static const int ends[] = {11, 17, 25, 33};
+    static const int ends[] = {13, 19, 27, 35};
     int column = 1;
 
     for (int set = 0; set < 4; set++) {

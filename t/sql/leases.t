@@ -489,16 +489,27 @@ sub items_of {
     );
 }
 
-subtest 'a batch is saved if the one before it is stored, or this one is' => sub {
+# After that event.
+sub after {
+    my ($seq, @items) = @_;
+    return map { { %{$_}, v => $seq } } @items;
+}
+
+sub task_of {
+    my ($claim, $id) = @_;
+    return AgentSQL::Play::task($claim, $claim->{run_id}, { id => $id, name => 'y' });
+}
+
+subtest 'a batch with more than events is saved if the one before it is stored, or this one is' => sub {
     my $saved = sub { my ($claim, $number) = @_;
-        my ($outcome) = values %{ $play->save($worker, numbered($number, AgentSQL::Play::event($claim, $number, 'custom', 1))) };
+        my ($outcome) = values %{ $play->save($worker, numbered($number, task_of($claim, $number))) };
         return $outcome->[0] };
     my $claim = $play->leased($worker, $play->thread);
     is $play->queue($claim->{run_id})->{batch_no}, 0, 'a claim begins with 0';
     is $saved->($claim, $_), 'saved', "batch $_" for 1 .. 3;
     is $play->queue($claim->{run_id})->{batch_no}, 3;
     is $saved->($claim, $_), 'fenced', "batch $_ after batch 3 is not saved" for 0 .. 2, 5, 6, 2_147_483_647;
-    is_deeply [ event_seqs($claim->{run_id}) ], [ 1 .. 3 ];
+    is stored($claim), '0 0 0 0 3';
     is $play->queue($claim->{run_id})->{batch_no}, 3, 'a batch that is not saved does not change the number';
     is $saved->($claim, $_), 'saved', "batch $_ after batch 3 is saved" for 3, 4;
     $play->release($worker, 'false', $claim);
@@ -507,21 +518,43 @@ subtest 'a batch is saved if the one before it is stored, or this one is' => sub
     $play->save($worker, AgentSQL::Play::finish($again));
 };
 
+subtest 'a batch of events alone changes no queue row, and is saved if the event before it is stored' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $version = sub { $play->session->value("select concat_ws(' ', ctid, xmin, batch_no) from agent.run_queue where run_id = '$claim->{run_id}'") };
+    my $saved = sub { my ($number, @seqs) = @_;
+        my ($outcome) = values %{ $play->save($worker, numbered($number, map { AgentSQL::Play::event($claim, $_, 'custom', 1) } @seqs)) };
+        return $outcome->[0] };
+    my $before = $version->();
+    is $saved->(1, @{$_}), 'saved', "events @{$_}" for [ 0, 1 ], [2], [2], [ 1, 2, 3 ];
+    is $saved->(1, @{$_}), 'fenced', "events @{$_} after event 3 are not saved" for [5], [ 9, 10 ];
+    is $saved->(2, 4), 'fenced', 'event 4 after a batch that is not stored is not saved';
+    is $version->(), $before;
+    is_deeply [ event_seqs($claim->{run_id}) ], [ 0 .. 3 ];
+    is_deeply [ values %{ $play->save($worker, numbered(1, after($_->[0], task_of($claim, 'x')))) } ], [ [ $_->[1], 'f' ] ],
+        "a batch with more, after event $_->[0]" for [ 4, 'fenced' ], [ 3, 'saved' ];
+    is $play->queue($claim->{run_id})->{batch_no}, 1;
+    is $saved->($_, 4), 'saved', "event 4, with number $_" for 1, 2;
+    is $saved->(3, 5), 'fenced', 'event 5 after a batch that is not stored';
+    is_deeply $play->save($worker, numbered(2, after($_->[0], AgentSQL::Play::finish($claim)))), { $claim->{run_id} => $_->[1] },
+        "the end, after event $_->[0]" for [ 5, [ 'fenced', 'f' ] ], [ 4, [ 'saved', 't' ] ], [ 4, [ 'saved', 't' ] ];
+};
+
 for my $kind (qw(event checkpoint record task)) {
     subtest "a batch with $kind was undone: nothing that follows is saved, and the run is executed again, uncounted" => sub {
         my $worker = $play->worker(node => "undone-$kind");
         my $claim = $play->leased($worker, $play->thread);
         my $run = $claim->{run_id};
         my %items = items_of($claim, 1);
+        my ($number, $seq) = $kind eq 'event' ? (1, 1) : (2, 0);
         $play->save($worker, numbered(1, AgentSQL::Play::event($claim, 0, 'custom', 1)));
         my $before = stored($claim);
         $play->session->query('begin');
-        $play->save($worker, numbered(2, @{ $items{$kind} }));
+        $play->save($worker, numbered(1, after(0, @{ $items{$kind} })));
         isnt stored($claim), $before, 'it was saved';
         $play->session->query('rollback');
         for my $next (sort keys %items) {
-            my %others = items_of($claim, 2);
-            is_deeply $play->save($worker, numbered(3, @{ $others{$next} })), { $run => [ 'fenced', 'f' ] }, "$next after it";
+            my %others = items_of($claim, $seq + 1);
+            is_deeply $play->save($worker, numbered($number, after($seq, @{ $others{$next} }))), { $run => [ 'fenced', 'f' ] }, "$next after it";
         }
         is stored($claim), $before;
         is_deeply [ map { $_->{run_id} } $play->unknown($worker) ], [$run], 'the worker learns of the lease';
@@ -534,14 +567,15 @@ for my $kind (qw(event checkpoint record task)) {
 
 subtest 'of a batch of several runs only those are skipped whose batch before was undone' => sub {
     my @claims = map { $play->leased($worker, $play->thread) } 1 .. 4;
-    $play->save($worker, map { numbered(1, AgentSQL::Play::event($_, 0, 'custom', 1)) } @claims);
-    undo_to($claims[$_], 0) for 1, 3;
+    $play->save($worker, map { numbered(1, AgentSQL::Play::event($_, 0, 'custom', 1), task_of($_, 'x')) } @claims);
+    undo_to($claims[1], 0);
+    $play->session->query("delete from agent.run_events where run_id = '$claims[3]{run_id}' returning 1");
     my @before = map { stored($_) } @claims;
     my @items = map { my %items = items_of($_, 1); numbered(2, map { @{ $items{$_} } } qw(event checkpoint record task end)) } @claims;
     is_deeply $play->save($worker, @items),
         { map { $claims[$_]{run_id} => $_ % 2 ? [ 'fenced', 'f' ] : [ 'saved', 't' ] } 0 .. 3 };
     is_deeply [ map { stored($_) } @claims[ 1, 3 ] ], [ @before[ 1, 3 ] ], 'nothing of these is saved';
-    is_deeply [ map { stored($_) } @claims[ 0, 2 ] ], [ ('2 1 1 1 1') x 2 ], 'all of the others is';
+    is_deeply [ map { stored($_) } @claims[ 0, 2 ] ], [ ('2 1 1 1 2') x 2 ], 'all of the others is';
     is_deeply $play->save($worker, @items),
         { map { $claims[$_]{run_id} => $_ % 2 ? [ 'fenced', 'f' ] : [ 'saved', 't' ] } 0 .. 3 }, 'the batch can be repeated';
     $play->release($worker, 'false', @claims[ 1, 3 ]);
@@ -551,29 +585,32 @@ subtest 'of a batch of several runs only those are skipped whose batch before wa
 subtest 'a batch that is repeated in other parts adds what is missing' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my $saved = { $claim->{run_id} => [ 'saved', 'f' ] };
-    my @events = map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 3;
+    my @events = map { AgentSQL::Play::event($claim, $_, 'custom', $_) } 0 .. 5;
+    my @checkpoints = map { AgentSQL::Play::checkpoint($claim, id => AgentSQL::uuid(), parent => undef, messages => ['new']) } 1;
     is_deeply $play->save($worker, numbered($_->[0], @{$_->[1]})), $saved
-        for [ 1, [ @events[ 0, 1 ] ] ], [ 1, [ $events[0] ] ], [ 2, [ $events[1] ] ], [ 2, [ @events[ 1 .. 3 ] ] ];
-    is_deeply [ event_seqs($claim->{run_id}) ], [ 0 .. 3 ];
-    is_deeply $play->save($worker, numbered(3, AgentSQL::Play::finish($claim))), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
+        for [ 1, [ @events[ 0, 1 ] ] ], [ 1, [ $events[0] ] ], [ 1, [ @events[ 1 .. 3 ] ] ],
+        [ 1, [ $events[4], @checkpoints, $events[5] ] ], [ 1, [ $events[4] ] ], [ 1, [ after(4, @checkpoints) ] ], [ 2, [ $events[5] ] ];
+    is_deeply [ event_seqs($claim->{run_id}) ], [ 0 .. 5 ];
+    is_deeply $play->save($worker, numbered(2, after(5, AgentSQL::Play::finish($claim)))), { $claim->{run_id} => [ 'saved', 't' ] } for 1, 2;
 };
 
 subtest 'a batch waits for one of the same run on another connection, and follows it' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my @sessions = map { $db->session } 1, 2;
-    my $statement = sub { my ($number) = @_;
-        return "select outcome from public.save_items($worker, '"
-            . AgentSQL::encode([ numbered($number, AgentSQL::Play::event($claim, $number, 'custom', 1)) ]) . "')" };
-    for my $case ([ 1, 1, 'saved' ], [ 2, 3, 'saved' ], [ 4, 6, 'fenced' ], [ 5, 3, 'fenced' ]) {
-        my ($first, $second, $outcome) = @{$case};
+    my %item = (task => sub { numbered($_[0], task_of($claim, $_[0])) },
+        event => sub { numbered(5, AgentSQL::Play::event($claim, $_[0], 'custom', 1)) });
+    my $statement = sub { "select outcome from public.save_items($worker, '" . AgentSQL::encode([ $item{ $_[0] }->($_[1]) ]) . "')" };
+    for my $case ([ task => 1, 1, 'saved' ], [ task => 2, 3, 'saved' ], [ task => 4, 6, 'fenced' ], [ task => 4, 2, 'fenced' ],
+        [ event => 0, 1, 'saved' ], [ event => 2, 4, 'fenced' ]) {
+        my ($kind, $first, $second, $outcome) = @{$case};
         $sessions[0]->query('begin');
-        $sessions[0]->query($statement->($first));
-        $sessions[1]->send($statement->($second));
-        ok $sessions[1]->waits_for($sessions[0]), "batch $second waits for batch $first";
+        $sessions[0]->query($statement->($kind, $first));
+        $sessions[1]->send($statement->($kind, $second));
+        ok $sessions[1]->waits_for($sessions[0]), "$kind $second waits for $kind $first";
         $sessions[0]->query('commit');
-        is $sessions[1]->receive, $outcome, "batch $second after batch $first";
+        is $sessions[1]->receive, $outcome, "$kind $second after $kind $first";
     }
-    is_deeply [ event_seqs($claim->{run_id}) ], [ 1 .. 5 ];
+    is stored($claim), '3 0 0 0 4';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
@@ -588,21 +625,24 @@ subtest 'random failovers leave no gap' => sub {
         my @queue = map { my $n = $_;
             (AgentSQL::Play::event($claim, $n, 'custom', 1),
                 AgentSQL::Play::checkpoint($claim, id => $ids[$n], parent => $n ? $ids[ $n - 1 ] : undef, messages => [$n])) } 0 .. $#ids;
-        my ($confirmed, $most) = (0, 0);
+        my ($confirmed, $seq, $most) = (0, -1, 0);
         while (@queue) {
             my $size = 1 + int rand($most || (@queue < 4 ? @queue : 4));
+            my @batch = @queue[ 0 .. $size - 1 ];
+            my $has_event = $seq < 0 || grep { $_ == $seq } event_seqs($claim->{run_id});
             my $before = $play->queue($claim->{run_id})->{batch_no};
             my ($is_lost, $is_undone) = (rand() < 0.3, rand() < 0.1);
             $session->query('begin');
-            my ($outcome) = values %{ $play->save($worker, numbered($confirmed + 1, @queue[ 0 .. $size - 1 ])) };
+            my ($outcome) = values %{ $play->save($worker, numbered($confirmed + 1, $seq < 0 ? @batch : after($seq, @batch))) };
             $session->query($is_undone ? 'rollback' : 'commit');
-            is $outcome->[0], $before == $confirmed || $before == $confirmed + 1 ? 'saved' : 'fenced', "round $round";
+            is $outcome->[0], $has_event && ($before == $confirmed || $before == $confirmed + 1) ? 'saved' : 'fenced', "round $round";
             $returns += $outcome->[0] eq 'fenced';
             last if $outcome->[0] eq 'fenced';
             $repeats += $is_lost;
             $most = $is_lost ? $size : 0;
             next if $is_lost;
-            $confirmed++;
+            $confirmed++ if grep { $_->{type} ne 'event' } @batch;
+            $seq += grep { $_->{type} eq 'event' } @batch;
             splice @queue, 0, $size;
         }
         my @seqs = event_seqs($claim->{run_id});

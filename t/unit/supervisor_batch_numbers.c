@@ -49,7 +49,8 @@ static void add_numbered(round_t *round, int run, apr_size_t base)
     line[0] = '{';
     line[length - 1] = '}';
     agent_batch_add(round->q->batches, round->q->fixture->leases[run],
-                    AGENT_ITEM_CHECKPOINT, line, length, -1);
+                    choose(round, 3) == 0 ? AGENT_ITEM_TASK : AGENT_ITEM_EVENT,
+                    line, length, -1);
 }
 
 static int number_of(const agent_batch_t *batch, int item)
@@ -57,6 +58,17 @@ static int number_of(const agent_batch_t *batch, int item)
     apr_size_t length = agent_batch_item(batch, item)->length;
 
     return (int)(length - (length >= LONG ? LONG : SHORT));
+}
+
+static bool has_more_than_events(const agent_batch_t *batch,
+                                 const agent_batch_run_t *run)
+{
+    int i = run->first;
+
+    while (i >= 0 && agent_batch_item(batch, i)->kind == AGENT_ITEM_EVENT) {
+        i = agent_batch_item(batch, i)->next;
+    }
+    return i >= 0;
 }
 
 /* A batch that is repeated has no other lines: if those were undone, the
@@ -71,7 +83,7 @@ static void begin(round_t *round, agent_batch_t *batch)
         int number = round->q->fixture->leases[i]->saved_batches + 1;
         first_t *first = &round->firsts[i];
 
-        if (run->is_discarded) {
+        if (run->is_discarded || !has_more_than_events(batch, run)) {
             continue;
         }
         if (first->batch != number) {
@@ -90,16 +102,21 @@ static void commit(round_t *round, const agent_batch_t *batch)
     for (; at != NULL; at = apr_hash_next(at)) {
         const agent_batch_run_t *run = apr_hash_this_val(at);
         int i = run->key.run_id[0] - '0';
-        int number = round->q->fixture->leases[i]->saved_batches + 1;
+        const agent_lease_t *lease = round->q->fixture->leases[i];
+        int number = lease->saved_batches + 1;
+        const agent_item_t *first = agent_batch_item(batch, run->first);
         row_t *row = &round->rows[i];
 
         if (run->is_discarded) {
             continue;
         }
         assert_in_range(number, row->batch, row->batch + 1);
+        assert_int_equal(run->is_counted, has_more_than_events(batch, run));
+        assert_int_equal(first->seq - (first->kind == AGENT_ITEM_EVENT),
+                         lease->saved_seq);
         assert_true(number_of(batch, run->first) <= row->lines);
         row->lines = AGENT_MAX(row->lines, number_of(batch, run->last) + 1);
-        row->batch = number;
+        row->batch = run->is_counted ? number : row->batch;
     }
 }
 
@@ -220,6 +237,9 @@ static void check_round(unsigned seed, apr_pool_t *pool)
 
     round.q->fixture->runs->context->timing.patience = apr_time_from_sec(
         1000000000);
+    for (int i = 0; i < RUNS; i++) {
+        round.q->fixture->leases[i]->saved_seq = -1;
+    }
     for (int i = 0; i < STEPS; i++) {
         step(&round, true);
     }

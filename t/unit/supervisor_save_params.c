@@ -18,6 +18,8 @@ enum {
     IDS = 3,
     EPOCHS,
     BATCHES,
+    COUNTED,
+    SAVED_EVENTS,
     LOCKS_THREAD,
     LAST_EVENTS,
     STATUSES,
@@ -157,6 +159,9 @@ static void a_run_has_its_end_and_the_number_of_its_last_event(void **state)
 
     fixture->leases[0]->next_seq = 5;
     fixture->leases[0]->saved_batches = 2;
+    fixture->leases[0]->saved_seq = 4;
+    fixture->leases[1]->saved_seq = -1;
+    fixture->leases[2]->saved_seq = 7;
     add(fixture, 0, AGENT_ITEM_METADATA, EVENT("\"data\":{}"));
     add(fixture, 1, AGENT_ITEM_END,
         "{\"type\":\"end\",\"status\":\"error\",\"error\":{\"a\":1},"
@@ -169,6 +174,8 @@ static void a_run_has_its_end_and_the_number_of_its_last_event(void **state)
                         "00000000; 11111111; 22222222");
     assert_string_equal(show(&params, EPOCHS, pool), "1; 1; 1");
     assert_string_equal(show(&params, BATCHES, pool), "3; 1; 1");
+    assert_string_equal(show(&params, COUNTED, pool), "f; t; t");
+    assert_string_equal(show(&params, SAVED_EVENTS, pool), "4; null; 7");
     assert_string_equal(show(&params, LOCKS_THREAD, pool), "f; t; t");
     assert_string_equal(show(&params, LAST_EVENTS, pool), "6; null; null");
     assert_string_equal(show(&params, STATUSES, pool), "null; error; timeout");

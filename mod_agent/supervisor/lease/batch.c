@@ -300,7 +300,7 @@ static agent_batch_run_t *find_part(agent_batch_queue_t *queue,
         known->memory = 0;
         known->items = 0;
         known->first = known->last = -1;
-        known->is_moving = false;
+        known->is_moving = known->is_counted = false;
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
         if (!batch->is_dedicated) {
@@ -326,6 +326,7 @@ static void append(agent_batch_queue_t *queue, agent_batch_t *batch,
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
+    known->is_counted |= !agent_item_is_event(from->kind);
     *item = *from;
     item->run = known;
     item->next = -1;
@@ -413,7 +414,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
 
     memcpy(run.deployment_id, lease->deployment_id, sizeof(run.deployment_id));
     memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
-    lease->next_seq += kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
+    lease->next_seq += agent_item_is_event(kind);
     lease->records.sent += kind == AGENT_ITEM_RECORD;
     run.last_seq = item.seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;

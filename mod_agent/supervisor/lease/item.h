@@ -40,7 +40,9 @@ struct agent_batch_run_t {
     int first;
     int last;
     bool has_end;
-    bool is_saved; /* it is committed */
+    bool is_counted; /* it has more than events: it has a number (save_params.h)
+                      */
+    bool is_saved;   /* it is committed */
     /* Its items were discarded or moved: they are not sent. */
     bool is_discarded;
     /* They move to a dedicated batch when this shared one is next. */
@@ -63,6 +65,11 @@ typedef struct agent_item_t {
     apr_size_t length;
     int next; /* position of the run's next item; -1: none */
 } agent_item_t;
+
+static inline bool agent_item_is_event(agent_item_kind_t kind)
+{
+    return kind == AGENT_ITEM_METADATA || kind == AGENT_ITEM_EVENT;
+}
 
 /* Whether the run ends with an item of this kind. */
 static inline bool agent_item_is_end(agent_item_kind_t kind)

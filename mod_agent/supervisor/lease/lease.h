@@ -87,7 +87,7 @@ struct agent_lease_t {
     /* Number of the next event; last number known to be committed. */
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
-    int saved_batches; /* known to be committed */
+    int saved_batches; /* those of more than events that are committed */
     agent_credit_t credit;
     agent_batch_size_t batch_size;
     agent_runner_request_t request;

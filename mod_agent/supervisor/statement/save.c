@@ -101,7 +101,7 @@ static const agent_statement_t save_batch = {
            "from agent.save_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
            "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
            "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33, "
-           "$34, $35)"};
+           "$34, $35, $36, $37)"};
 
 static apr_status_t send_batch(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -184,7 +184,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
-    lease->saved_batches++;
+    lease->saved_batches += run->is_counted;
     lease->records.saved = run->last_record;
     agent_credit_save(lease, run->line_bytes);
     agent_runner_request_save(&save->runs->requests, lease);

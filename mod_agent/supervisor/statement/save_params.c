@@ -20,6 +20,8 @@ static const agent_db_type_t types[SAVE_COLUMNS] = {
     [RUN_ID] = AGENT_DB_UUID,
     [RUN_EPOCH] = AGENT_DB_INTEGER,
     [RUN_BATCH] = AGENT_DB_INTEGER,
+    [RUN_IS_COUNTED] = AGENT_DB_BOOLEAN,
+    [RUN_SAVED_EVENT] = AGENT_DB_BIGINT,
     [RUN_LOCKS_THREAD] = AGENT_DB_BOOLEAN,
     [RUN_LAST_EVENT] = AGENT_DB_BIGINT,
     [RUN_STATUS] = AGENT_DB_TEXT,
@@ -237,6 +239,18 @@ static void add_item(save_params_t *params, const agent_batch_t *batch,
     run->locks_thread = true;
 }
 
+/* seq: -1 for none. */
+static void add_event_seq(save_params_t *params, save_column_t column,
+                          apr_int64_t seq)
+{
+    if (seq >= 0) {
+        add_number(params, column, seq);
+    }
+    else {
+        add_null(params, column);
+    }
+}
+
 static void add_run(save_params_t *params, const agent_lease_table_t *leases,
                     const save_run_t *run)
 {
@@ -246,20 +260,19 @@ static void add_run(save_params_t *params, const agent_lease_table_t *leases,
     agent_db_column_uuid(&params->columns[RUN_DEPLOYMENT], of->deployment_id);
     agent_db_column_uuid(&params->columns[RUN_ID], of->key.run_id);
     add_number(params, RUN_EPOCH, of->key.epoch);
+    /* Without a lease it has no number, and is fenced. */
     if (lease != NULL) {
         add_number(params, RUN_BATCH, lease->saved_batches + 1);
     }
     else {
         add_null(params, RUN_BATCH);
     }
+    agent_db_column_boolean(&params->columns[RUN_IS_COUNTED], of->is_counted);
+    add_event_seq(params, RUN_SAVED_EVENT,
+                  lease != NULL ? lease->saved_seq : -1);
     agent_db_column_boolean(&params->columns[RUN_LOCKS_THREAD],
                             run->locks_thread);
-    if (of->last_seq >= 0) {
-        add_number(params, RUN_LAST_EVENT, of->last_seq);
-    }
-    else {
-        add_null(params, RUN_LAST_EVENT);
-    }
+    add_event_seq(params, RUN_LAST_EVENT, of->last_seq);
     add_word(params, RUN_STATUS, &run->status);
     add_json(params, RUN_ERROR, &run->error);
     agent_db_column_boolean(&params->columns[RUN_IS_FAILURE], run->is_failure);

@@ -13,6 +13,8 @@ typedef enum save_column_t {
     RUN_ID,
     RUN_EPOCH,
     RUN_BATCH,
+    RUN_IS_COUNTED,
+    RUN_SAVED_EVENT,
     RUN_LOCKS_THREAD,
     RUN_LAST_EVENT,
     RUN_STATUS,

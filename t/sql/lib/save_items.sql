@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A batch of agent.save_batch as the tests write it: one JSON array of a runner's messages, each with "d":
 -- deployment_id, "r": run_id, "e": epoch, "s": its number, if it is an event, and perhaps "b": the number of the batch,
--- else the next one. The supervisor makes the same arrays of valid lines: mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
+-- else the next one, and "v": the last event before it, else that before its first one. The supervisor makes the same arrays of valid lines: mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
 
 -- The rows of a list whose elements are short: their texts, and how many elements each has.
 create function public.split_rows(p_list json, out content text[], out elements integer[])
@@ -81,7 +81,8 @@ $function$;
 
 -- The parameters of agent.save_batch after the first, in its order.
 create type public.batch as (
-    d uuid[], r uuid[], e integer[], batch_no integer[], locks_thread boolean[], seq bigint[], status text[], error json[],
+    d uuid[], r uuid[], e integer[], batch_no integer[], is_counted boolean[],
+    saved_seq bigint[], locks_thread boolean[], seq bigint[], status text[], error json[],
     is_failure boolean[], result json[], event_run integer[], event_seq bigint[], event text[], data text[], event_checkpoint_id uuid[],
     path json[], checkpoint_run integer[], ns text[], checkpoint_id uuid[], parent uuid[], next json[], tasks json[],
     metadata json[], format text[], channel_checkpoint integer[], channel_name text[], kind text[], keep integer[],
@@ -95,12 +96,12 @@ language sql volatile as $function$
         select *
           from rows from (
                    json_to_recordset(p_items) as (
-                       d uuid, r uuid, e integer, b integer, s bigint, f boolean, type text, event text, ns text,
+                       d uuid, r uuid, e integer, b integer, v bigint, s bigint, f boolean, type text, event text, ns text,
                        checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
                        metadata json, format text, status text, error json),
                    json_array_elements(p_items))
                with ordinality as i (
-                   d, r, e, b, s, f, type, event, ns, checkpoint_id, path, parent, "values", next, tasks, metadata,
+                   d, r, e, b, v, s, f, type, event, ns, checkpoint_id, path, parent, "values", next, tasks, metadata,
                    format, status, error, message, n)
     ),
     run as materialized (
@@ -109,6 +110,8 @@ language sql volatile as $function$
                    select q.batch_no + 1
                      from agent.run_queue q
                     where q.run_id = i.r and q.deployment_id is not distinct from i.d), 1) as batch_no,
+               bool_or(i.type <> 'event') as is_counted,
+               coalesce(max(i.v), nullif(min(i.s) - 1, -1)) as saved_seq,
                bool_or(i.type not in ('event', 'task')) as locks_thread,
                max(i.s) as seq,
                max(i.status) filter (where i.type = 'end') as status,
@@ -132,7 +135,8 @@ language sql volatile as $function$
           from (select * from checkpoint order by c) c
          cross join lateral public.split_values(coalesce(c."values", '{}')) v
     )
-    select (k.d, k.r, k.e, k.batch_no, k.locks_thread, k.seq, k.status, k.error, k.is_failure, k.result,
+    select (k.d, k.r, k.e, k.batch_no, k.is_counted, k.saved_seq, k.locks_thread, k.seq, k.status, k.error,
+            k.is_failure, k.result,
             coalesce(i.k, '{}'), coalesce(i.s, '{}'), coalesce(i.event, '{}'), coalesce(i.data, '{}'),
             coalesce(i.checkpoint_id, '{}'), coalesce(i.path, '{}'),
             coalesce(c.k, '{}'), coalesce(c.ns, '{}'), coalesce(c.id, '{}'), coalesce(c.parent, '{}'),
@@ -143,7 +147,8 @@ language sql volatile as $function$
             (select json_agg(x.message order by x.n) from item x where x.type in ('put', 'put_writes', 'blob')),
             (select json_agg(x.message order by x.n) from item x where x.type = 'task'))::public.batch
       from (select array_agg(k.d order by k.k) d, array_agg(k.r order by k.k) r, array_agg(k.e order by k.k) e,
-                   array_agg(k.batch_no order by k.k) batch_no,
+                   array_agg(k.batch_no order by k.k) batch_no, array_agg(k.is_counted order by k.k) is_counted,
+                   array_agg(k.saved_seq order by k.k) saved_seq,
                    array_agg(k.locks_thread order by k.k) locks_thread, array_agg(k.seq order by k.k) seq,
                    array_agg(k.status order by k.k) status, array_agg(k.error order by k.k) error,
                    array_agg(k.is_failure order by k.k) is_failure, array_agg(k.result order by k.k) result
@@ -175,7 +180,7 @@ language sql volatile as $function$
     select run_id, outcome, finished, promoted, elapsed_usec
       from agent.save_batch(
             p_worker,
-            p.d, p.r, p.e, p.batch_no, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,
+            p.d, p.r, p.e, p.batch_no, p.is_counted, p.saved_seq, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,
             p.event, p.data, p.event_checkpoint_id, p.path, p.checkpoint_run, p.ns, p.checkpoint_id, p.parent, p.next,
             p.tasks, p.metadata, p.format, p.channel_checkpoint, p.channel_name, p.kind, p.keep, p.length, p.bytes,
             p.content, p.elements, p.records, p.reports)

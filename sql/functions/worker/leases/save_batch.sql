@@ -2,12 +2,14 @@
 -- Saves, in one transaction, events, checkpoints, library records, reports about tasks and ends of the
 -- runs of a worker. Each kind is a set of arrays of equal length, one element per row; p_event_runs and
 -- p_checkpoint_runs have the position of the row's run among the runs, p_channel_checkpoints that of the checkpoint.
--- Items of a run whose lease the worker no longer holds are skipped, as are those of a run whose batch before this one
--- is not stored (agent.fence_batch). After an unclear commit the whole batch can be repeated: each row has a key. A
--- value that does not fit its type (class 22) fails the whole batch, which is then saved run by run.
--- Runs: p_batch_nos: the number of the batch among those of the lease, from 1; p_locks_thread: it has more than events
---       and reports about tasks; p_last_event_seqs: of the batch, else before it, null for none; p_statuses: null when
---       it continues; p_is_failure: the worker made the end itself; p_results: of calls that change nothing.
+-- Items of a run whose lease the worker no longer holds are skipped, as are those of a run of which output before this
+-- batch is not stored (agent.fence_batch). After an unclear commit the whole batch can be repeated: each row has a key.
+-- A value that does not fit its type (class 22) fails the whole batch, which is then saved run by run.
+-- Runs: p_batch_nos: the number of the batch among those of the lease that have more than events, from 1, or that of
+--       the next one; p_is_counted: it has more; p_saved_event_seqs: the last event before it, null for none;
+--       p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: of the batch, else before
+--       it, null for none; p_statuses: null when it continues; p_is_failure: the worker made the end itself;
+--       p_results: of calls that change nothing.
 -- Events: p_event_data: JSON text; with p_event_checkpoint_ids the values of that checkpoint are shown at the path
 --       p_event_paths in it, null for the values alone.
 -- Checkpoints and their channels: as in agent.collect_checkpoints.
@@ -24,6 +26,8 @@ create or replace function agent.save_batch(
     p_run_ids uuid[],
     p_epochs integer[],
     p_batch_nos integer[],
+    p_is_counted boolean[],
+    p_saved_event_seqs bigint[],
     p_locks_thread boolean[],
     p_last_event_seqs bigint[],
     p_statuses text[],
@@ -78,11 +82,13 @@ begin
     v_runs := (
         select array_agg(agent.make_leased_run(
                    k.deployment_id, k.run_id, k.epoch, k.locks_thread, k.status, k.error, k.seq, k.is_failure,
-                   k.result, k.batch_no))
+                   k.result, k.batch_no, k.is_counted, k.saved_seq))
           from unnest(
-                   p_deployment_ids, p_run_ids, p_epochs, p_batch_nos, p_locks_thread, p_last_event_seqs, p_statuses,
-                   p_errors, p_is_failure, p_results)
-               as k (deployment_id, run_id, epoch, batch_no, locks_thread, seq, status, error, is_failure, result));
+                   p_deployment_ids, p_run_ids, p_epochs, p_batch_nos, p_is_counted, p_saved_event_seqs, p_locks_thread,
+                   p_last_event_seqs, p_statuses, p_errors, p_is_failure, p_results)
+               as k (
+                   deployment_id, run_id, epoch, batch_no, is_counted, saved_seq, locks_thread, seq, status, error,
+                   is_failure, result));
     v_events := (
         select array_agg(agent.make_event(
                    p_deployment_ids[i.run], p_run_ids[i.run], p_epochs[i.run], i.seq, i.event,
@@ -150,7 +156,7 @@ end
 $function$;
 
 comment on function agent.save_batch(
-    bigint, uuid[], uuid[], integer[], integer[], boolean[], bigint[], text[], json[], boolean[], json[], integer[],
-    bigint[], text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[],
-    integer[], text[], text[], integer[], integer[], bigint[], text[], text[], json, json) is
+    bigint, uuid[], uuid[], integer[], integer[], boolean[], bigint[], boolean[], bigint[], text[], json[], boolean[],
+    json[], integer[], bigint[], text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[],
+    json[], text[], integer[], text[], text[], integer[], integer[], bigint[], text[], text[], json, json) is
     'Saves events, checkpoints, tasks and ends of a worker''s runs.';
