@@ -284,7 +284,7 @@ const command_rec rlr_directives[] = {
                   RSRC_CONF, "hosts that share the store (default: none)"),
     AP_INIT_TAKE1("RateLimitStoreTimeout", rlr_directives_store_timeout, NULL,
                   RSRC_CONF,
-                  "the longest wait for the reply to a call "
+                  "the longest wait of a request for the store "
                   "(default: 5ms)"),
     AP_INIT_TAKE1("RateLimitStoreFailure", rlr_directives_store_failure, NULL,
                   RSRC_CONF,

@@ -137,18 +137,18 @@ static void release_locked(rlr_queue_t *queue, rlr_pending_request_t *pending)
     }
 }
 
-/* Waits for limit_us from when the pending request is sent, and until then for
- * as long from from_us. The call before has that time, too. */
+/* Waits until end_us, but for call_us at most from when the pending request is
+ * sent, and until then for as long from from_us. */
 static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
-                        uint64_t from_us, uint32_t limit_us)
+                        uint64_t from_us, uint32_t call_us, uint64_t end_us)
 {
     int rv = 0;
 
     pending->threads++;
     while (!pending->is_done && rv == 0) {
         bool was_sent = pending->is_sent;
-        struct timespec until = to_time((was_sent ? pending->sent_us : from_us)
-                                        + limit_us);
+        uint64_t until_us = (was_sent ? pending->sent_us : from_us) + call_us;
+        struct timespec until = to_time(until_us < end_us ? until_us : end_us);
 
         rv = pthread_cond_timedwait(&pending->done, &queue->lock, &until);
         if (pending->is_sent != was_sent) {
@@ -156,6 +156,14 @@ static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
         }
     }
     pending->threads--;
+}
+
+/* Waits for limit_us. */
+static void wait_fully_locked(rlr_queue_t *queue,
+                              rlr_pending_request_t *pending, uint64_t from_us,
+                              uint32_t limit_us)
+{
+    wait_locked(queue, pending, from_us, limit_us, from_us + limit_us);
 }
 
 bool rlr_queue_is_away(const rlr_queue_t *queue, const unsigned char *key)
@@ -171,8 +179,7 @@ static bool take_slot(rlr_wait_slot_hold_t *hold, const rlr_queue_t *queue,
     uint64_t now_ms = get_ms();
 
     return rlr_wait_slot_take(hold, &queue->slots, client, now_ms,
-                              now_ms + queue->timeout_us / 1000 * 2
-                                  + SCHEDULE_MS);
+                              now_ms + queue->timeout_us / 1000 + SCHEDULE_MS);
 }
 
 /* Whether a request may wait without a slot. To join a pending request costs
@@ -195,17 +202,14 @@ static bool may_be_brief_locked(rlr_queue_t *queue,
 static void wait_briefly_locked(rlr_queue_t *queue,
                                 rlr_pending_request_t *pending, uint32_t client)
 {
-    uint32_t brief_us = queue->brief_ms * 1000;
     uint64_t from_us = get_us();
+    uint64_t end_us = from_us + queue->timeout_us;
     rlr_wait_slot_hold_t hold;
 
-    if (queue->timeout_us <= brief_us) {
-        wait_locked(queue, pending, from_us, queue->timeout_us);
-        return;
-    }
-    wait_locked(queue, pending, from_us, brief_us);
-    if (!pending->is_done && take_slot(&hold, queue, client)) {
-        wait_locked(queue, pending, from_us, queue->timeout_us);
+    wait_locked(queue, pending, from_us, queue->brief_ms * 1000, end_us);
+    if (!pending->is_done && get_us() < end_us
+        && take_slot(&hold, queue, client)) {
+        wait_fully_locked(queue, pending, from_us, queue->timeout_us);
         rlr_wait_slot_return(&hold);
     }
 }
@@ -249,7 +253,7 @@ static rlr_queue_result_t request_locked(rlr_queue_t *queue,
             wait_briefly_locked(queue, pending, client);
         }
         else {
-            wait_locked(queue, pending, get_us(), queue->timeout_us);
+            wait_fully_locked(queue, pending, get_us(), queue->timeout_us);
         }
     }
     rlr_wait_slot_return(&hold);
@@ -290,7 +294,7 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
     pthread_mutex_lock(&queue->lock);
     pending = add_locked(queue, key, none, true);
     if (pending != NULL) {
-        wait_locked(queue, pending, get_us(), SECOND_US);
+        wait_fully_locked(queue, pending, get_us(), SECOND_US);
         is_removed = pending->is_done && pending->is_decided;
         release_locked(queue, pending);
     }

@@ -2,10 +2,9 @@
 /*
  * Requests of a child that wait for the store. Those for the same key share one
  * pending request, until it is sent. A worker thread sends the pending
- * requests. A request waits for the reply for RateLimitStoreTimeout at most;
- * before, while an earlier call is under way, for as long at most until its own
- * is sent. While the store is slow, and for a wait that is not brief, it needs
- * a slot.
+ * requests. A request waits for RateLimitStoreTimeout at most, also for an
+ * earlier call that is under way before its own. While the store is slow, and
+ * for a wait that is not brief, it needs a slot.
  */
 #ifndef RLR_QUEUE_H
 #define RLR_QUEUE_H
@@ -49,9 +48,9 @@ typedef struct rlr_queue_t rlr_queue_t;
  * takes longer for an answer to a call is slow. */
 #define RLR_QUEUE_BRIEF_MS 20U
 
-/* Makes a queue, in pool; threads wait for timeout_us to be sent, and again for
- * the reply; of this without a slot for brief_ms at most, which may be 0. NULL:
- * no memory for locks. */
+/* Makes a queue, in pool; threads wait for timeout_us at most; of this without
+ * a slot for brief_ms at most, which may be 0, to be sent, and again for the
+ * reply. NULL: no memory for locks. */
 rlr_queue_t *rlr_queue_make(const rlr_wait_slots_t *slots, uint32_t timeout_us,
                             uint32_t brief_ms, apr_pool_t *pool);
 

@@ -15,6 +15,8 @@
 
 #define SECOND_US 1000000U
 #define START_US  (1000ULL * SECOND_US)
+/* Enough for any test. */
+#define SLOTS 8
 
 static const unsigned char key[RLR_MESSAGE_KEY_BYTES] = {1};
 static const unsigned char other[RLR_MESSAGE_KEY_BYTES] = {2};
@@ -82,15 +84,22 @@ int wait_until(pthread_cond_t *condition, pthread_mutex_t *lock,
 
 /* ---- Tests ---- */
 
-/* Without slots, with brief waits of 20 ms. */
-static void begin(uint32_t timeout_ms, apr_pool_t *pool)
+static void begin_with_slots(uint32_t count, uint32_t timeout_ms,
+                             uint32_t brief_ms, apr_pool_t *pool)
 {
-    rlr_wait_slots_t slots = {NULL, 0,
+    rlr_wait_slots_t slots = {apr_pcalloc(pool, SLOTS * sizeof(*slots.all)),
+                              count,
                               apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
 
     memset(&test, 0, sizeof(test));
     test.now_us = START_US;
-    test.queue = rlr_queue_make(&slots, timeout_ms * 1000, 20, pool);
+    test.queue = rlr_queue_make(&slots, timeout_ms * 1000, brief_ms, pool);
+}
+
+/* Without slots, with brief waits of 20 ms. */
+static void begin(uint32_t timeout_ms, apr_pool_t *pool)
+{
+    begin_with_slots(0, timeout_ms, 20, pool);
 }
 
 /* A request that is sent and answered so many microseconds later; 0: never. */
@@ -152,19 +161,56 @@ static void a_store_that_nothing_is_sent_to_is_slow(void **state)
                      RLR_QUEUE_BUSY);
 }
 
-static void the_timeout_begins_when_the_call_is_sent(void **state)
+static void a_request_waits_for_the_timeout_at_most(void **state)
 {
     begin(5, *state);
-    assert_int_equal(request(4000, 8000), RLR_QUEUE_ADMITTED);
-    assert_int_equal(request(4000, 10000), RLR_QUEUE_LATE);
-    assert_int_equal(test.now_us, START_US + 17000);
+    assert_int_equal(request(4000, 4999), RLR_QUEUE_ADMITTED);
+    assert_int_equal(request(4000, 5001), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 4999 + 5000);
 }
 
-static void a_request_waits_for_the_timeout_at_most_to_be_sent(void **state)
+static void a_request_that_is_not_sent_waits_for_the_timeout(void **state)
 {
     begin(5, *state);
     assert_int_equal(request(0, 0), RLR_QUEUE_LATE);
     assert_int_equal(test.now_us, START_US + 5000);
+}
+
+static void a_brief_wait_ends_at_the_timeout(void **state)
+{
+    begin(30, *state);
+    assert_int_equal(request(15000, 30001), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 30000);
+}
+
+static void the_rest_of_a_wait_ends_at_the_timeout(void **state)
+{
+    begin_with_slots(SLOTS, 50, 20, *state);
+    assert_int_equal(request(15000, 49999), RLR_QUEUE_ADMITTED);
+    begin_with_slots(SLOTS, 50, 20, *state);
+    assert_int_equal(request(15000, 50001), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 50000);
+}
+
+static void a_wait_with_a_slot_ends_at_the_timeout(void **state)
+{
+    begin_with_slots(SLOTS, 50, 0, *state);
+    assert_int_equal(request(40000, 49999), RLR_QUEUE_ADMITTED);
+    begin_with_slots(SLOTS, 50, 0, *state);
+    assert_int_equal(request(40000, 50001), RLR_QUEUE_LATE);
+    assert_int_equal(test.now_us, START_US + 50000);
+}
+
+static void a_reset_waits_for_a_second(void **state)
+{
+    begin(5, *state);
+    test.sent_us = test.now_us + 400000;
+    test.replied_us = test.now_us + 999999;
+    assert_true(rlr_queue_reset(test.queue, key));
+    test.sent_us = test.now_us + 400000;
+    test.replied_us = test.now_us + 1000001;
+    assert_false(rlr_queue_reset(test.queue, key));
+    assert_int_equal(test.now_us, START_US + 999999 + 1000000);
 }
 
 int main(void)
@@ -176,8 +222,12 @@ int main(void)
         CHECK_TEST(a_store_is_slow_by_the_time_of_one_call),
         CHECK_TEST(a_call_that_is_under_way_is_slow_by_its_own_time),
         CHECK_TEST(a_store_that_nothing_is_sent_to_is_slow),
-        CHECK_TEST(the_timeout_begins_when_the_call_is_sent),
-        CHECK_TEST(a_request_waits_for_the_timeout_at_most_to_be_sent),
+        CHECK_TEST(a_request_waits_for_the_timeout_at_most),
+        CHECK_TEST(a_request_that_is_not_sent_waits_for_the_timeout),
+        CHECK_TEST(a_brief_wait_ends_at_the_timeout),
+        CHECK_TEST(the_rest_of_a_wait_ends_at_the_timeout),
+        CHECK_TEST(a_wait_with_a_slot_ends_at_the_timeout),
+        CHECK_TEST(a_reset_waits_for_a_second),
     };
 
     return CHECK_RUN(tests);
