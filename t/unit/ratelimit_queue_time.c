@@ -29,6 +29,7 @@ typedef struct case_t {
     uint64_t sent_us;
     uint64_t replied_us;
     rlr_pending_request_t *sent;
+    rlr_wait_recent_t *recent;
 } case_t;
 
 /* Of the test that runs. */
@@ -92,6 +93,7 @@ static void begin_with_slots(uint32_t count, uint32_t timeout_ms,
                               apr_pcalloc(pool, sizeof(rlr_wait_recent_t))};
 
     memset(&test, 0, sizeof(test));
+    test.recent = slots.recent;
     test.now_us = START_US;
     test.queue = rlr_queue_make(&slots, timeout_ms * 1000, brief_ms, pool);
 }
@@ -178,9 +180,11 @@ static void a_request_that_is_not_sent_waits_for_the_timeout(void **state)
 
 static void a_brief_wait_ends_at_the_timeout(void **state)
 {
-    begin(30, *state);
+    begin_with_slots(SLOTS, 30, 20, *state);
     assert_int_equal(request(15000, 30001), RLR_QUEUE_LATE);
     assert_int_equal(test.now_us, START_US + 30000);
+    /* Without a slot. */
+    assert_int_equal(test.recent->next, 1);
 }
 
 static void the_rest_of_a_wait_ends_at_the_timeout(void **state)
