@@ -35,7 +35,7 @@ sub supervisor {
 
 sub counted { my ($sv, $id) = @_; return scalar(() = $sv->log_text =~ /$id/g) }
 
-subtest 'lines that the database refuses fail once together with those of other deployments' => sub {
+subtest 'lines that the database refuses fail three times together with those of other deployments' => sub {
     my $sv = supervisor();
     execute_at_lines(q{raise exception 'refused'});
     my $gate = make_gate();
@@ -46,7 +46,7 @@ subtest 'lines that the database refuses fail once together with those of other 
         $sv->wake;
         wait_status($run, 'error');
     }
-    is counted($sv, 'AGT0344'), 1, 'one batch is split';
+    is counted($sv, 'AGT0344'), 3, 'three batches are split';
     like $sv->log_text, qr/AGT0390: output of deployment $DESK[1] is saved apart from that of others for 30 s: the database refused it/, 'the log names the deployment';
     open_gate($gate);
     wait_status($other, 'success');

@@ -121,28 +121,64 @@ static void a_request_that_was_refused_delays_no_other(void **state)
     assert_true((agent_read_parts_operation.due)(answer) == NOW);
 }
 
-/* The control connection is made again last. */
-static void requests_of_a_deployment_pause_when_one_has_crashed_the_database(
+/* The bulk connection is lost during the request, and made again after that
+ * time; then, perhaps, the control connection. */
+static void lose_request(queue_t *q, agent_read_parts_t *answer,
+                         bool is_control_lost, apr_interval_time_t time)
+{
+    agent_context_t *context = q->fixture->runs->context;
+
+    q->bulk.lost_at = context->now;
+    fail_request(q, answer, AGENT_FAILURE_LOST);
+    q->control.lost_at = is_control_lost ? context->now : 0;
+    context->now += time;
+    q->bulk.lost_at = 0;
+    agent_read_parts_on_connected(answer);
+    if (is_control_lost) {
+        q->control.lost_at = 0;
+        q->control.connection++;
+        agent_read_parts_on_connected(answer);
+    }
+}
+
+static void requests_of_a_deployment_pause_when_two_have_crashed_the_database(
     void **state)
 {
     queue_t *q = make_logged(*state);
     agent_read_parts_t *answer = make_request(q);
     apr_time_t *now = &q->fixture->runs->context->now;
-    apr_time_t pause = apr_time_from_sec(7);
+    apr_time_t pause = apr_time_from_sec(70);
 
-    q->bulk.lost_at = NOW;
-    fail_request(q, answer, AGENT_FAILURE_LOST);
-    q->control.lost_at = NOW;
     report_crash(q);
-    *now += pause;
-    q->bulk.lost_at = 0;
-    agent_read_parts_on_connected(answer);
-    q->control.lost_at = 0;
-    agent_read_parts_on_connected(answer);
+    lose_request(q, answer, true, pause);
     request_state(q, 1);
+    assert_int_equal((agent_read_parts_operation.due)(answer), *now);
+    report_crash(q);
+    lose_request(q, answer, true, pause);
     assert_int_equal((agent_read_parts_operation.due)(answer), *now + pause);
     request_state_of(q, q->fixture->other);
     assert_int_equal((agent_read_parts_operation.due)(answer), *now);
+}
+
+static bool is_faulty(const queue_t *q)
+{
+    return agent_faulty_is(&q->batches->faulty,
+                           q->fixture->leases[0]->deployment_id);
+}
+
+static void a_restart_pauses_no_requests(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+
+    for (int i = 0; i < 6; i++) {
+        lose_request(q, answer, true, 1);
+        assert_false(is_faulty(q));
+    }
+    lose_request(q, answer, false, 1);
+    assert_false(is_faulty(q));
+    lose_request(q, answer, false, 1);
+    assert_true(is_faulty(q));
 }
 
 static void a_crash_of_another_process_pauses_no_requests(void **state)
@@ -150,15 +186,12 @@ static void a_crash_of_another_process_pauses_no_requests(void **state)
     queue_t *q = make_logged(*state);
     agent_read_parts_t *answer = make_request(q);
 
-    report_crash(q);
-    q->bulk.crash_reported_at = q->control.crash_reported_at;
-    q->bulk.lost_at = NOW;
-    fail_request(q, answer, AGENT_FAILURE_LOST);
-    q->fixture->runs->context->now += apr_time_from_sec(7);
-    q->bulk.lost_at = 0;
-    agent_read_parts_on_connected(answer);
-    assert_int_equal((agent_read_parts_operation.due)(answer),
-                     q->fixture->runs->context->now);
+    for (int i = 0; i < 6; i++) {
+        report_crash(q);
+        q->bulk.crash_reported_at = q->control.crash_reported_at;
+        lose_request(q, answer, true, 1);
+        assert_false(is_faulty(q));
+    }
 }
 
 /* Another connection gets the notice of the crash after that. */
@@ -205,7 +238,8 @@ int main(void)
         CHECK_TEST(a_request_that_failed_delays_no_other_of_its_runner),
         CHECK_TEST(a_request_that_was_refused_delays_no_other),
         CHECK_TEST(
-            requests_of_a_deployment_pause_when_one_has_crashed_the_database),
+            requests_of_a_deployment_pause_when_two_have_crashed_the_database),
+        CHECK_TEST(a_restart_pauses_no_requests),
         CHECK_TEST(a_crash_of_another_process_pauses_no_requests),
         CHECK_TEST(
             a_request_that_has_crashed_the_database_three_times_is_refused),

@@ -7,7 +7,9 @@
 #include "../../core/uuid.h"
 #include "../base/order.h"
 
-#define FIRST_PERIOD   apr_time_from_sec(30)
+#define FIRST_PERIOD apr_time_from_sec(30)
+/* Failures that are further apart do not add up. */
+#define WINDOW         apr_time_from_sec(30)
 #define LONGEST_PERIOD apr_time_from_sec(3600)
 /* With 16 times the connections are up for 16/17 of the time. */
 #define MAX_DOUBLINGS 4
@@ -15,13 +17,20 @@
 #define LONGEST_RECONNECT apr_time_from_sec(1)
 #define LONGEST_PAUSE     apr_time_from_sec(300)
 
-/* A deployment that was marked. A host serves few: none is freed. */
+/* They are counted apart: one of each does not mark. */
+typedef enum kind_t { REFUSED, FAILED, SLOW, KINDS } kind_t;
+
+/* A deployment whose output failed. A host serves few: none is freed. */
 typedef struct faulty_t {
     char id[AGENT_UUID_SIZE];
     apr_time_t until;
     apr_interval_time_t period; /* 0: it was slow only */
     int pauses;                 /* since the mark began */
     apr_time_t resume_at;
+    /* When its last failures ended, or the pauses after them, newest first; 0:
+     * none. */
+    apr_time_t failed_at[KINDS][AGENT_FAULTY_REFUSALS - 1];
+    apr_uint64_t splits; /* the table's at the last refusal that counted */
 } faulty_t;
 
 void agent_faulty_init(agent_faulty_table_t *table,
@@ -61,24 +70,38 @@ static void extend(agent_faulty_table_t *table, faulty_t *faulty,
     table->until = AGENT_MAX(table->until, until);
 }
 
-void agent_faulty_mark_slow(agent_faulty_table_t *table,
-                            const char *deployment_id)
+/* Keeps a failure. Returns whether it is one of `count` within the window. */
+static bool add_failure(const agent_faulty_table_t *table, faulty_t *faulty,
+                        kind_t kind, apr_time_t began_at, int count)
 {
-    extend(table, find_or_make(table, deployment_id), FIRST_PERIOD);
+    apr_time_t *failed_at = faulty->failed_at[kind];
+    bool is_often = count == 1
+        || (failed_at[count - 2] > 0
+            && failed_at[count - 2] + WINDOW > began_at);
+
+    failed_at[1] = failed_at[0];
+    failed_at[0] = table->context->now;
+    return is_often;
 }
 
-void agent_faulty_mark(agent_faulty_table_t *table, const char *deployment_id,
-                       const char *why)
+void agent_faulty_slow(agent_faulty_table_t *table, const char *deployment_id,
+                       apr_time_t began_at)
 {
-    apr_time_t now = table->context->now;
     faulty_t *faulty = find_or_make(table, deployment_id);
-    apr_time_t forgotten_at = faulty->until + faulty->period;
 
-    if (faulty->period == 0 || forgotten_at <= now) {
+    if (add_failure(table, faulty, SLOW, began_at, AGENT_FAULTY_FAILURES)) {
+        extend(table, faulty, FIRST_PERIOD);
+    }
+}
+
+static void mark(agent_faulty_table_t *table, faulty_t *faulty,
+                 apr_time_t began_at, const char *why)
+{
+    if (faulty->period == 0 || faulty->until + faulty->period <= began_at) {
         faulty->period = FIRST_PERIOD;
         faulty->pauses = 0;
     }
-    else if (faulty->until <= now) {
+    else if (faulty->until <= began_at) {
         faulty->period = AGENT_MIN(2 * faulty->period, LONGEST_PERIOD);
         faulty->pauses = 0;
     }
@@ -90,7 +113,32 @@ void agent_faulty_mark(agent_faulty_table_t *table, const char *deployment_id,
     agent_report_write(table->context, AGENT_LOG_NOTICE, "AGT0390", 0,
                        "output of deployment %s is saved apart from that of "
                        "others for %d s: %s",
-                       deployment_id, (int)apr_time_sec(faulty->period), why);
+                       faulty->id, (int)apr_time_sec(faulty->period), why);
+}
+
+void agent_faulty_fail(agent_faulty_table_t *table, const char *deployment_id,
+                       apr_time_t began_at, int count, const char *why)
+{
+    faulty_t *faulty = find_or_make(table, deployment_id);
+
+    if (add_failure(table, faulty, FAILED, began_at, count)) {
+        mark(table, faulty, began_at, why);
+    }
+}
+
+void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
+                         apr_time_t began_at, const char *why)
+{
+    faulty_t *faulty = find_or_make(table, deployment_id);
+
+    if (faulty->until <= table->context->now
+        && faulty->splits == table->splits) {
+        return;
+    }
+    faulty->splits = table->splits;
+    if (add_failure(table, faulty, REFUSED, began_at, AGENT_FAULTY_REFUSALS)) {
+        mark(table, faulty, began_at, why);
+    }
 }
 
 bool agent_faulty_is(const agent_faulty_table_t *table,
@@ -117,6 +165,7 @@ void agent_faulty_pause(agent_faulty_table_t *table, const char *deployment_id,
     faulty->pauses++;
     faulty->resume_at = table->context->now + AGENT_MIN(pause, LONGEST_PAUSE);
     table->resume_at = AGENT_MAX(table->resume_at, faulty->resume_at);
+    faulty->failed_at[FAILED][0] = faulty->resume_at;
     /* The mark outlasts the pause. */
     extend(table, faulty,
            faulty->resume_at - table->context->now + faulty->period);

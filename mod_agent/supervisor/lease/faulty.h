@@ -15,26 +15,39 @@
 
 typedef struct agent_faulty_table_t {
     const agent_context_t *context;
-    /* Id -> faulty, of all deployments that were marked. */
+    /* Id -> faulty, of all deployments whose output failed. */
     apr_hash_t *by_deployment;
     /* When the last mark ends, and the last pause (core/clock.h). */
     apr_time_t until;
     apr_time_t resume_at;
+    apr_uint64_t splits; /* shared batches that were split */
 } agent_faulty_table_t;
 
 /* The pointer must stay valid as long as the table. */
 void agent_faulty_init(agent_faulty_table_t *table,
                        const agent_context_t *context);
 
-/* Marks a deployment whose output alone was slow, for 30 s. */
-void agent_faulty_mark_slow(agent_faulty_table_t *table,
-                            const char *deployment_id);
+/* So many failures within 30 s mark a deployment: refusals, which may be the
+ * ordinary end of a run, and others. */
+#define AGENT_FAULTY_REFUSALS 3
+#define AGENT_FAULTY_FAILURES 2
 
-/* Marks a deployment whose output alone failed: for 30 s, and for twice as long
- * as before, up to an hour, if it does so again soon after a mark has ended.
- * why: for the log. */
-void agent_faulty_mark(agent_faulty_table_t *table, const char *deployment_id,
-                       const char *why);
+/* Takes output alone that was slow: the second mark its deployment for 30 s.
+ * began_at: of the statement, here and below. */
+void agent_faulty_slow(agent_faulty_table_t *table, const char *deployment_id,
+                       apr_time_t began_at);
+
+/* Takes output alone that failed. The last one of `count` within 30 s marks its
+ * deployment: for 30 s from now, and for twice as long as before, up to an
+ * hour, if it does so again soon after a mark has ended. why: for the log. */
+void agent_faulty_fail(agent_faulty_table_t *table, const char *deployment_id,
+                       apr_time_t began_at, int count, const char *why);
+
+/* Takes output alone that the database refused. It counts once for each shared
+ * batch that was split, since it delayed no other output else, and always while
+ * its deployment is marked. */
+void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
+                         apr_time_t began_at, const char *why);
 
 bool agent_faulty_is(const agent_faulty_table_t *table,
                      const char *deployment_id);

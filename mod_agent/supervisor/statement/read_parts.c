@@ -342,8 +342,8 @@ static void note_disconnect(agent_read_parts_t *parts,
     parts->lost_since = bulk->sent_at;
     apr_cpystrn(parts->lost_deployment, lease->deployment_id,
                 sizeof(parts->lost_deployment));
-    agent_faulty_mark(&parts->runs->batches.faulty, lease->deployment_id,
-                      agent_failure_cause(failure));
+    parts->lost_control = parts->worker->control->connection;
+    parts->lost_why = agent_failure_cause(failure);
 }
 
 static void end_disconnect(agent_read_parts_t *parts)
@@ -352,9 +352,15 @@ static void end_disconnect(agent_read_parts_t *parts)
 
     if (parts->lost_since > 0 && worker->bulk->lost_at == 0
         && worker->control->lost_at == 0) {
-        agent_faulty_pause(&parts->runs->batches.faulty, parts->lost_deployment,
-                           parts->runs->context->now - parts->lost_since,
-                           agent_retry_has_crashed(worker, parts->lost_since));
+        const agent_retry_loss_t loss = {
+            .deployment_id = parts->lost_deployment,
+            .sent_at = parts->lost_since,
+            .control = parts->lost_control,
+            .lost = parts->runs->context->now - parts->lost_since,
+            .why = parts->lost_why};
+
+        agent_retry_blame(worker, &parts->runs->batches.faulty, &loss,
+                          agent_retry_has_crashed(worker, parts->lost_since));
         parts->lost_since = 0;
     }
 }

@@ -23,9 +23,12 @@ typedef struct agent_read_parts_t {
     /* The run of the statement in flight. */
     agent_lease_key_t key;
     /* The deployment of the last request during which the bulk connection was
-     * lost by itself, and when it was sent, until that is made again; or 0. */
+     * lost by itself, when it was sent, until that is made again, or 0, the
+     * number of the control connection then, and why it failed. */
     char lost_deployment[AGENT_UUID_SIZE];
     apr_time_t lost_since;
+    apr_uint64_t lost_control;
+    const char *lost_why;
     /* When requests were answered lately; each costs 1. */
     agent_patience_saved_t answered;
 } agent_read_parts_t;

@@ -72,6 +72,18 @@ bool agent_retry_has_crashed(const agent_worker_t *worker, apr_time_t since)
         || worker->output->crash_reported_at >= since;
 }
 
+void agent_retry_blame(const agent_worker_t *worker,
+                       agent_faulty_table_t *faulty,
+                       const agent_retry_loss_t *loss, bool has_crashed)
+{
+    if (!has_crashed && worker->control->connection != loss->control) {
+        return;
+    }
+    agent_faulty_fail(faulty, loss->deployment_id, loss->sent_at,
+                      AGENT_FAULTY_FAILURES, loss->why);
+    agent_faulty_pause(faulty, loss->deployment_id, loss->lost, has_crashed);
+}
+
 bool agent_retry_count_crash(agent_retry_t *retry, const agent_worker_t *worker)
 {
     /* An answer to a later statement: what crashed after it was another one. */

@@ -4,6 +4,7 @@
 #ifndef AGENT_SUPERVISOR_RETRY_H
 #define AGENT_SUPERVISOR_RETRY_H
 
+#include "../lease/faulty.h"
 #include "worker.h"
 
 /* A statement of the bulk connection that failed. */
@@ -39,6 +40,26 @@ bool agent_retry_has_crashed(const agent_worker_t *worker, apr_time_t since);
  */
 bool agent_retry_count_crash(agent_retry_t *retry,
                              const agent_worker_t *worker);
+
+/* A connection that was lost during a statement of a deployment, without the
+ * notice of a crash, and is made again. */
+typedef struct agent_retry_loss_t {
+    const char *deployment_id;
+    apr_time_t sent_at;
+    /* The number of the control connection when it was lost. */
+    apr_uint64_t control;
+    apr_interval_time_t lost;
+    const char *why; /* for the log */
+} agent_retry_loss_t;
+
+/*
+ * Counts the loss for its deployment, and pauses that if it is marked. Without
+ * a crash not if the control connection was lost too: then the database was
+ * restarted, or out of reach.
+ */
+void agent_retry_blame(const agent_worker_t *worker,
+                       agent_faulty_table_t *faulty,
+                       const agent_retry_loss_t *loss, bool has_crashed);
 
 /* Whether failures of it count, or its last attempt crashed its process of the
  * database. */

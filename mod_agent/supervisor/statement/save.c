@@ -254,8 +254,8 @@ static void measure(agent_runs_t *runs, agent_batch_t *batch,
         return;
     }
     if (is_very_slow(cost, elapsed)) {
-        agent_faulty_mark_slow(&runs->batches.faulty,
-                               agent_fair_queue_deployment(batch));
+        agent_faulty_slow(&runs->batches.faulty,
+                          agent_fair_queue_deployment(batch), batch->sent_at);
     }
     lease = agent_save_find_lease(runs, batch);
     if (lease != NULL) {

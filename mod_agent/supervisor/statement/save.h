@@ -41,12 +41,16 @@ typedef struct agent_save_t {
     agent_save_loss_t lost_shared;
     agent_save_loss_t lost_dedicated;
     /* The run and deployment of the last dedicated batch whose connection was
-     * lost, and when, until that is made again; 0: there is none. Whether that
-     * happened without the crash of another process, and whether the batch had
-     * failed before. */
+     * lost, and when, until that is made again; 0: there is none. When the
+     * batch was sent, the number of the control connection then, and why it
+     * failed. Whether that happened without the crash of another process, and
+     * whether the batch had failed before. */
     char disconnected[36];
     char disconnected_deployment[AGENT_UUID_SIZE];
     apr_time_t disconnected_at;
+    apr_time_t disconnected_sent_at;
+    apr_uint64_t disconnected_control;
+    const char *disconnected_why;
     bool is_own_loss;
     bool had_failed;
 } agent_save_t;

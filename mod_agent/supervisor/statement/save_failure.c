@@ -81,6 +81,7 @@ static void split_shared(agent_batch_queue_t *queue, agent_batch_t *batch)
                        "a batch of %u runs was not saved; saving them one "
                        "by one",
                        apr_hash_count(batch->runs));
+    queue->faulty.splits++;
     agent_batch_split_by_run(queue, batch);
 }
 
@@ -231,7 +232,8 @@ static void pause_locked(agent_save_t *save, agent_batch_t *batch)
 
 /* The time in which the connection is made again is part of the attempt: it
  * delays the other runs. It is not known yet. */
-static void note_disconnect(agent_save_t *save, const agent_batch_t *batch)
+static void note_disconnect(agent_save_t *save, const agent_batch_t *batch,
+                            agent_failure_t failure)
 {
     if (save->sent_on->lost_at == 0) {
         return;
@@ -241,19 +243,18 @@ static void note_disconnect(agent_save_t *save, const agent_batch_t *batch)
                 agent_fair_queue_deployment(batch),
                 sizeof(save->disconnected_deployment));
     save->disconnected_at = save->runs->context->now;
+    save->disconnected_sent_at = batch->sent_at;
+    save->disconnected_control = save->control->connection;
+    save->disconnected_why = agent_failure_cause(failure);
     save->is_own_loss = has_no_notice(save->sent_on, batch);
     save->had_failed = batch->failures > 0 || batch->patience.failures > 0;
 }
 
-/* Whether the output of a dedicated batch is at fault, as far as is known. If
- * it has failed for lack of resources, for example, it is at fault when as much
- * of others was saved in that time. */
-static bool is_at_fault(const agent_save_t *save, const agent_batch_t *batch,
-                        agent_failure_t failure)
+/* Whether the output of a dedicated batch whose connection is up is at fault,
+ * as far as is known. If it has failed for lack of resources, for example, it
+ * is at fault when as much of others was saved in that time. */
+static bool is_at_fault(const agent_batch_t *batch, agent_failure_t failure)
 {
-    if (save->sent_on->lost_at > 0) {
-        return has_no_notice(save->sent_on, batch);
-    }
     switch (failure) {
     case AGENT_FAILURE_LOCK:
     case AGENT_FAILURE_SETUP:
@@ -276,6 +277,20 @@ static bool has_crashed(const agent_save_t *save, const agent_save_loss_t *loss)
         && agent_retry_has_crashed(save->worker, loss->sent_at);
 }
 
+/* The mark and the pause begin when the database is there again. */
+static void take_own_loss(agent_save_t *save, apr_interval_time_t lost)
+{
+    const agent_retry_loss_t loss = {
+        .deployment_id = save->disconnected_deployment,
+        .sent_at = save->disconnected_sent_at,
+        .control = save->disconnected_control,
+        .lost = lost,
+        .why = save->disconnected_why};
+
+    agent_retry_blame(save->worker, &save->runs->batches.faulty, &loss,
+                      has_crashed(save, &save->lost_dedicated));
+}
+
 static void charge_reconnect(agent_save_t *save)
 {
     agent_batch_queue_t *queue = &save->runs->batches;
@@ -288,8 +303,7 @@ static void charge_reconnect(agent_save_t *save)
         agent_fair_queue_charge_time(batch, used);
     }
     if (save->is_own_loss) {
-        agent_faulty_pause(&queue->faulty, save->disconnected_deployment, lost,
-                           has_crashed(save, &save->lost_dedicated));
+        take_own_loss(save, lost);
     }
     save->disconnected_at = 0;
 }
@@ -301,15 +315,24 @@ static void mark_deployment(agent_save_t *save, const agent_batch_t *batch,
 {
     agent_faulty_table_t *faulty = &save->runs->batches.faulty;
     const char *deployment_id = agent_fair_queue_deployment(batch);
+    const char *why = agent_failure_cause(failure);
 
-    if (!is_at_fault(save, batch, failure)) {
+    /* A lost connection counts when it is made again. */
+    if (save->sent_on->lost_at > 0 || !is_at_fault(batch, failure)) {
         return;
     }
-    if (failure == AGENT_FAILURE_TIMEOUT && !has_answered(save, batch)) {
-        agent_faulty_mark_slow(faulty, deployment_id);
-        return;
+    if (agent_refusal_find(failure) != NULL) {
+        agent_faulty_refuse(faulty, deployment_id, batch->sent_at, why);
     }
-    agent_faulty_mark(faulty, deployment_id, agent_failure_cause(failure));
+    else if (failure == AGENT_FAILURE_TIMEOUT && !has_answered(save, batch)) {
+        agent_faulty_slow(faulty, deployment_id, batch->sent_at);
+    }
+    else {
+        /* A failure that may pass was not the first of its line. */
+        agent_faulty_fail(
+            faulty, deployment_id, batch->sent_at,
+            batch->patience.beside_others > 0 ? 1 : AGENT_FAULTY_FAILURES, why);
+    }
 }
 
 void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
@@ -323,7 +346,7 @@ void agent_save_failure_take_dedicated(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     keep_loss(&save->lost_dedicated, batch, save->sent_on, failure);
-    note_disconnect(save, batch);
+    note_disconnect(save, batch, failure);
     mark_deployment(save, batch, failure);
     if (why != NULL) {
         refuse_run(save->runs, &key, why);
