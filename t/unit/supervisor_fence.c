@@ -5,6 +5,8 @@
  * supervisor/statement/worker.h. */
 #include "supervisor_queue.h"
 
+#include "../../mod_agent/supervisor/statement/start.h"
+
 /* A worker with two runners, which were killed already. */
 static queue_t *make_worker(apr_pool_t *pool)
 {
@@ -81,12 +83,26 @@ static void the_attempts_of_others_do_not_count(void **state)
     assert_false(is_counted(q, 1));
 }
 
+/* The loss was not a crash that comes later. */
+static void a_run_that_has_started_is_not_at_fault(void **state)
+{
+    queue_t *q = make_worker(*state);
+    agent_lease_t *lease = q->fixture->leases[0];
+
+    crash_at(&lease->start_retry);
+    agent_start_hand_over(q->fixture->runs, lease, "{\"checkpoint\":null}");
+    report_crash(q);
+    end_lease(q);
+    assert_false(is_counted(q, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(
             the_attempt_of_a_run_counts_whose_statement_crashed_the_database),
         CHECK_TEST(the_attempts_of_others_do_not_count),
+        CHECK_TEST(a_run_that_has_started_is_not_at_fault),
     };
 
     return CHECK_RUN(tests);

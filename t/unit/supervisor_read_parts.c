@@ -5,7 +5,10 @@
  * supervisor/statement/read_parts.h. */
 #include "supervisor_queue.h"
 
+#include <libpq-fe.h>
+
 #include "../../mod_agent/supervisor/statement/read_parts.h"
+#include "../../mod_agent/supervisor/statement/retry.h"
 
 static void request_state_of(const queue_t *q, agent_lease_t *lease)
 {
@@ -229,6 +232,30 @@ static void a_crash_of_another_process_does_not_count_for_a_request(
     assert_int_equal(q->fixture->leases[0]->request.retry.failures, 0);
 }
 
+/* The loss was not a crash that comes later. */
+static void an_answer_ends_the_failures_of_a_request(void **state)
+{
+    queue_t *q = make_logged(*state);
+    agent_read_parts_t *answer = make_request(q);
+    agent_runner_request_t *request = &q->fixture->leases[0]->request;
+    PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+    PGresAttDesc columns[] = {{"code"}, {"body"}, {"cursor"}};
+
+    fail_request(q, answer, AGENT_FAILURE_LOST);
+    assert_true(request->retry.crash_since > 0);
+    request->is_sent = true;
+    assert_true(PQsetResultAttrs(rows, 3, columns));
+    assert_true(PQsetvalue(rows, 0, 0, "ok", 2));
+    assert_true(PQsetvalue(rows, 0, 1, "{}", 2));
+    assert_true(PQsetvalue(rows, 0, 2, NULL, -1));
+    (agent_read_parts_operation.receive)(answer,
+                                         (const agent_db_result_t *)&rows);
+    PQclear(rows);
+    assert_false(request->is_waiting);
+    report_crash(q);
+    assert_false(agent_retry_is_at_fault(&request->retry, &q->worker));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +271,7 @@ int main(void)
         CHECK_TEST(
             a_request_that_has_crashed_the_database_three_times_is_refused),
         CHECK_TEST(a_crash_of_another_process_does_not_count_for_a_request),
+        CHECK_TEST(an_answer_ends_the_failures_of_a_request),
     };
 
     return CHECK_RUN(tests);

@@ -281,6 +281,7 @@ static void receive_part(void *part, const agent_db_result_t *result)
         return;
     }
     code = agent_db_value(result, 0, COL_CODE);
+    lease->request.retry = (agent_retry_t){0};
     agent_patience_save(&parts->answered, 1, parts->runs->context->now);
     if (strcmp(code, "ok") != 0) {
         refuse(parts->runs, lease, code);

@@ -49,6 +49,7 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
         return;
     }
     lease->start_bytes = length;
+    lease->start_retry = (agent_retry_t){0};
     begin_requests(lease, start);
     agent_lease_start(&runs->leases, lease);
     agent_buffer_append(input, start, length);
