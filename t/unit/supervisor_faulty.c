@@ -322,12 +322,45 @@ static void a_restart_marks_nobody(void **state)
                                agent_batch_send_next_dedicated(q->batches));
         q->output.lost_at = *now;
         (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_RETRY);
+        assert_true(is_faulty(q, 0));
         q->control.connection++;
         advance(q, LOST);
         q->output.lost_at = 0;
         agent_save_failure_on_connected(&q->save);
         assert_false(is_faulty(q, 0));
         first_of(q)->retry_at = 0;
+    }
+}
+
+/* The control connection has had the notice, and may be there first. */
+static void a_crash_marks_whichever_connection_is_there_first(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        queue_t *q = make_lines(*state);
+        apr_time_t now = q->fixture->runs->context->now;
+        apr_time_t *first = i == 0 ? &q->control.lost_at : &q->output.lost_at;
+
+        agent_batch_send_begin(q->batches,
+                               agent_batch_send_next_dedicated(q->batches));
+        q->output.lost_at = now;
+        q->control.lost_at = now;
+        q->control.crash_reported_at = now;
+        (agent_dedicated_batch_operation.fail)(&q->save, AGENT_FAILURE_LOST);
+        assert_true(is_faulty(q, 0));
+        q->control.connection++;
+        *first = 0;
+        agent_save_failure_on_connected(&q->save);
+        assert_true(is_faulty(q, 0));
+        advance(q, LOST);
+        q->control.lost_at = 0;
+        q->output.lost_at = 0;
+        agent_save_failure_on_connected(&q->save);
+        assert_true(is_faulty(q, 0));
+        assert_int_equal(pause_of(q), LOST);
+        advance(q, MARK);
+        assert_true(is_faulty(q, 0));
+        advance(q, LOST + MARK);
+        assert_false(is_faulty(q, 0));
     }
 }
 
@@ -351,10 +384,10 @@ static void a_crash_pauses_its_deployment_for_as_long_as_the_recovery(
 
             q->control.crash_reported_at = q->fixture->runs->context->now;
             lose(q, false, pause);
-            pause = i == 0 ? 0 : pause << AGENT_MIN(i - 1, 4);
-            assert_int_equal(pause_of(q),
-                             AGENT_MIN(pause, apr_time_from_sec(300)));
-            assert_int_equal(is_faulty(q, 0), i > 0);
+            assert_int_equal(
+                pause_of(q),
+                AGENT_MIN(pause << AGENT_MIN(i, 4), apr_time_from_sec(300)));
+            assert_true(is_faulty(q, 0));
             advance(q, pause_of(q));
         }
     }
@@ -377,6 +410,7 @@ int main(void)
         CHECK_TEST(a_crash_of_another_process_pauses_no_deployment),
         CHECK_TEST(losses_that_are_far_apart_mark_nobody),
         CHECK_TEST(a_restart_marks_nobody),
+        CHECK_TEST(a_crash_marks_whichever_connection_is_there_first),
         CHECK_TEST(the_loss_of_one_connection_pauses_for_a_second_at_most),
         CHECK_TEST(a_crash_pauses_its_deployment_for_as_long_as_the_recovery),
     };

@@ -49,6 +49,16 @@ void agent_faulty_fail(agent_faulty_table_t *table, const char *deployment_id,
 void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
                          apr_time_t began_at, const char *why);
 
+/* Takes output alone, or a request, whose connection was lost by itself: until
+ * the connections are there again, and tell why, for 5 minutes at most, its
+ * deployment is treated as marked, since each shared batch might be lost too.
+ */
+void agent_faulty_suspect(agent_faulty_table_t *table,
+                          const char *deployment_id);
+void agent_faulty_end_suspicion(agent_faulty_table_t *table,
+                                const char *deployment_id);
+
+/* Whether it is marked or suspected. */
 bool agent_faulty_is(const agent_faulty_table_t *table,
                      const char *deployment_id);
 

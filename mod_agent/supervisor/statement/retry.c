@@ -76,11 +76,12 @@ void agent_retry_blame(const agent_worker_t *worker,
                        agent_faulty_table_t *faulty,
                        const agent_retry_loss_t *loss, bool has_crashed)
 {
+    agent_faulty_end_suspicion(faulty, loss->deployment_id);
     if (!has_crashed && worker->control->connection != loss->control) {
         return;
     }
     agent_faulty_fail(faulty, loss->deployment_id, loss->sent_at,
-                      AGENT_FAULTY_FAILURES, loss->why);
+                      has_crashed ? 1 : AGENT_FAULTY_FAILURES, loss->why);
     agent_faulty_pause(faulty, loss->deployment_id, loss->lost, has_crashed);
 }
 

@@ -53,9 +53,10 @@ typedef struct agent_retry_loss_t {
 } agent_retry_loss_t;
 
 /*
- * Counts the loss for its deployment, and pauses that if it is marked. Without
- * a crash not if the control connection was lost too: then the database was
- * restarted, or out of reach.
+ * Ends the suspicion of its deployment and counts the loss for it, a crash as
+ * often as marks it, and pauses it if it is marked. Without a crash not if the
+ * control connection was lost too: then the database was restarted, or out of
+ * reach.
  */
 void agent_retry_blame(const agent_worker_t *worker,
                        agent_faulty_table_t *faulty,

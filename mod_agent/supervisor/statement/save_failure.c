@@ -287,8 +287,10 @@ static void take_own_loss(agent_save_t *save, apr_interval_time_t lost)
         .lost = lost,
         .why = save->disconnected_why};
 
-    agent_retry_blame(save->worker, &save->runs->batches.faulty, &loss,
-                      has_crashed(save, &save->lost_dedicated));
+    /* The loss that counts for the line may have been counted by now. */
+    agent_retry_blame(
+        save->worker, &save->runs->batches.faulty, &loss,
+        agent_retry_has_crashed(save->worker, save->disconnected_sent_at));
 }
 
 static void charge_reconnect(agent_save_t *save)
@@ -317,8 +319,13 @@ static void mark_deployment(agent_save_t *save, const agent_batch_t *batch,
     const char *deployment_id = agent_fair_queue_deployment(batch);
     const char *why = agent_failure_cause(failure);
 
-    /* A lost connection counts when it is made again. */
-    if (save->sent_on->lost_at > 0 || !is_at_fault(batch, failure)) {
+    if (save->sent_on->lost_at > 0) {
+        if (save->is_own_loss) {
+            agent_faulty_suspect(faulty, deployment_id);
+        }
+        return;
+    }
+    if (!is_at_fault(batch, failure)) {
         return;
     }
     if (agent_refusal_find(failure) != NULL) {
