@@ -19,26 +19,29 @@ function version(number) {
 }
 
 function graphOf({ nodes = {}, before = [], after = [] }) {
+    const subgraphs = mapValues(nodes, ({ subgraph }) => subgraph && graphOf(subgraph));
     return {
-        nodes: mapValues(nodes, ({ hidden }) => ({ tags: hidden ? [HIDDEN] : undefined })),
+        nodes: Object.fromEntries(Object.entries(nodes).map(([name, { hidden, isCalled }]) => (
+            [name, { tags: hidden ? [HIDDEN] : undefined, bound: isCalled ? undefined : subgraphs[name] }]))),
         interruptBefore: before,
         interruptAfter: after,
         * getSubgraphs(name) {
-            if (nodes[name].subgraph) {
-                yield [name, graphOf(nodes[name].subgraph)];
+            if (subgraphs[name]) {
+                yield [name, subgraphs[name]];
             }
         },
     };
 }
 
-function storedOf(id, { ns = '', parent = null, source = 'loop', step = 0, versions, seen = {}, sends = [], isOld, next = ['next'] }) {
+function storedOf(id, { ns = '', parent = null, source = 'loop', step = 0, versions, seen = {}, sends = [], isOld, next = ['next'],
+    writes = [], parents = {} }) {
     const checkpoint = { id, channel_versions: mapValues(versions, version) };
     if (seen !== null) {
         checkpoint.versions_seen = mapValues(seen, (numbers) => mapValues(numbers, version));
     }
-    const tuple = { ns, checkpoint_id: id, parent, run_id: 'run', checkpoint, metadata: { source, step } };
+    const tuple = { ns, checkpoint_id: id, parent, run_id: 'run', checkpoint, metadata: { source, step, parents } };
     const tasks = sends.map((node) => ({ node }));
-    return { next, tuple, channels: { [TASKS]: isOld ? [[], tasks] : tasks } };
+    return { next, tuple, writes: writes.map(([taskId, channel]) => [taskId, 0, channel, null]), channels: { [TASKS]: isOld ? [[], tasks] : tasks } };
 }
 
 class Case {
@@ -52,7 +55,13 @@ class Case {
         form.read?.forEach((id) => known.addRead(id, step(id)));
         form.put?.forEach((id) => known.addPut(this.stored[id].tuple.ns, { id, step: step(id) }));
         this.reads = 0;
-        this.breakpoints = new Breakpoints(form.run ?? 'run', known, async (ns, id) => this.read(ns, id), async (references) => references);
+        this.breakpoints = new Breakpoints(form.run ?? 'run', known, async (ns, id) => this.read(ns, id), async (references) => references,
+            async (tuple) => this.hasParts(tuple));
+    }
+
+    hasParts({ ns, checkpoint_id: id, metadata }) {
+        const parents = { ...metadata.parents, [ns]: id };
+        return Object.values(this.stored).some(({ tuple }) => isDeepStrictEqual(tuple.metadata.parents, parents));
     }
 
     read(ns, id) {
@@ -94,10 +103,10 @@ class Case {
 
     async check(id, expected, kind = 'goes on') {
         try {
-            await this.breakpoints.check(this.stored[id].tuple, { __pregel_resuming: kind === 'goes on' });
-            return !expected;
+            const found = await this.breakpoints.check(this.stored[id], { __pregel_resuming: kind === 'goes on' });
+            return expected !== true && found === this.stored[expected || id];
         } catch (error) {
-            return error instanceof GraphInterrupt && expected;
+            return error instanceof GraphInterrupt && expected === true;
         }
     }
 }

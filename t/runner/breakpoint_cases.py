@@ -26,10 +26,14 @@ def versions(numbers):
     return {name: version(number) for name, number in numbers.items()}
 
 
+def node_of(form):
+    graph = graph_of(form["subgraph"]) if "subgraph" in form else None
+    return SimpleNamespace(tags=[HIDDEN] if form.get("hidden") else None, subgraphs=[graph] if graph else [],
+                           bound=None if form.get("isCalled") else graph)
+
+
 def graph_of(form):
-    nodes = {name: SimpleNamespace(tags=[HIDDEN] if node.get("hidden") else None,
-                                   subgraphs=[graph_of(node["subgraph"])] if "subgraph" in node else [])
-             for name, node in form.get("nodes", {}).items()}
+    nodes = {name: node_of(node) for name, node in form.get("nodes", {}).items()}
     return SimpleNamespace(nodes=nodes, interrupt_before_nodes=form.get("before", []), interrupt_after_nodes=form.get("after", []),
                            checkpointer=SimpleNamespace(serde="serde"))
 
@@ -39,9 +43,11 @@ def stored_of(checkpoint_id, form):
     seen = form.get("seen", {})
     if seen is not None:
         checkpoint["versions_seen"] = {name: versions(of) for name, of in seen.items()}
-    return SimpleNamespace(next=form.get("next", ["next"]), sends=form.get("sends", []), tuple={
+    writes = [[task_id, 0, channel, None] for task_id, channel in form.get("writes", [])]
+    metadata = {"source": form.get("source", "loop"), "step": form.get("step", 0), "parents": form.get("parents", {})}
+    return SimpleNamespace(next=form.get("next", ["next"]), sends=form.get("sends", []), writes=writes, tuple={
         "ns": form.get("ns", ""), "checkpoint_id": checkpoint_id, "parent": form.get("parent"), "run_id": "run",
-        "checkpoint": checkpoint, "metadata": {"source": form.get("source", "loop"), "step": form.get("step", 0)}})
+        "checkpoint": checkpoint, "metadata": metadata})
 
 
 class Case:
@@ -55,12 +61,18 @@ class Case:
             known.add_read(self.stored[name].tuple["ns"], name)
         for name in form.get("put", []):
             known.add_put(self.stored[name].tuple["ns"], name)
-        self.breakpoints = Breakpoints(form.get("run", "run"), known, self.read, self.decode)
+        self.breakpoints = Breakpoints(form.get("run", "run"), known, self.read, self.decode, self.list)
 
     async def read(self, ns, checkpoint_id):
         self.reads += 1
         found = self.stored.get(checkpoint_id or self.form["start"])
         return found if found is not None and found.tuple["ns"] == ns else None
+
+    async def list(self, ns, before, filter_, limit):
+        assert (ns, before, limit) == (None, None, 1)
+        for stored in self.stored.values():
+            if stored.tuple["metadata"]["parents"] == filter_["parents"]:
+                yield stored
 
     async def decode(self, stored, serde):
         assert serde == "serde"
@@ -90,10 +102,10 @@ class Case:
 
     async def check(self, checkpoint_id, expected, kind="goes on"):
         try:
-            await self.breakpoints.check(self.stored[checkpoint_id], {"__pregel_resuming": kind == "goes on"}, "serde")
-            return not expected
+            found = await self.breakpoints.check(self.stored[checkpoint_id], {"__pregel_resuming": kind == "goes on"}, "serde")
+            return expected is not True and found is self.stored[expected or checkpoint_id]
         except GraphInterrupt:
-            return expected
+            return expected is True
 
 
 async def play(number, form, common):

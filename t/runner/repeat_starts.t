@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Where an attempt that follows a lost one goes on: at an earlier checkpoint than the thread's last one, in a subgraph that
-# keeps its state, and in a step of which tasks have ended before.
+# keeps its state, in a step of which tasks have ended before, and at a breakpoint of a graph that a function calls.
 use strict;
 use warnings;
 use AgentTest::Applications qw(folder_of node_application python runner_of);
@@ -68,6 +68,15 @@ memory = StateGraph(Memory).add_node("pay", pay).add_edge(START, "pay").compile(
 async def call(state: State):
     return {"log": ["paid " + (await memory.ainvoke({"text": state["text"]}))["out"]]}
 
+# The function names another graph before.
+async def call_second(state: State):
+    await BOXES["first"].ainvoke({"log": []})
+    return {"log": (await BOXES["second"].ainvoke({"log": []}))["log"]}
+
+steps = StateGraph(State).add_sequence([("plan", add), ("danger", add)]).add_edge(START, "plan")
+BOXES = {"first": steps.compile(), "second": steps.compile(interrupt_after=["plan"])}
+second = make(ready=add).add_node("call", call_second).add_edge("ready", "call").compile()
+
 one = make(add=add, twice=twice).compile()
 two = make(ask=ask, other=other).compile()
 keep = make(ready=add).add_node("call", call).add_edge("ready", "call").compile()
@@ -96,6 +105,15 @@ const memory = new StateGraph(Memory).addNode('pay', async ({ text }) => ({ out:
     .addEdge(START, 'pay').compile({ checkpointer: true });
 const call = async ({ text }, config) => ({ log: [`paid ${(await memory.invoke({ text }, config)).out}`] });
 
+// The function names another graph before.
+const steps = make({ plan: add }).addNode('danger', add).addEdge('plan', 'danger');
+const boxes = { first: steps.compile(), second: steps.compile({ interruptAfter: ['plan'] }) };
+async function callSecond(state, config) {
+    await boxes.first.invoke({ log: [] }, config);
+    return { log: (await boxes.second.invoke({ log: [] }, config)).log };
+}
+export const second = make({ ready: add }).addNode('call', callSecond).addEdge('ready', 'call').compile();
+
 export const one = make({ add, twice }).compile();
 export const two = make({ ask, other }).compile();
 export const keep = make({ ready: add }).addNode('call', call).addEdge('ready', 'call').compile();
@@ -110,7 +128,7 @@ sub runner_in {
     my ($name, $version) = split / /, $language;
     my ($interpreter, $program) = runner_of($name);
     my ($file, $text) = @{ $file_of{$name} };
-    my %graphs = map { $_ => "./$file:$_" } qw(one two keep fan);
+    my %graphs = map { $_ => "./$file:$_" } qw(one two keep fan second);
     my $folder = folder_of($name, { graphs => \%graphs }, $file => $text);
     if ($version && $name eq 'javascript') {
         unlink "$folder/node_modules" or die "$folder: $!\n";
@@ -209,6 +227,18 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     ($runner) = repeat($runner, $language, sub { $_[0]{ns} && writes_to($_[0], 'out') }, $start);
     is_deeply head($runner, $thread)->{values}{log}, [ 'add', 'paid yes', 'add', 'paid no' ],
         "$language: what it was given goes on where the lost attempt was";
+
+    # A breakpoint after a node of the second graph that a function calls.
+    $runner = runner_in($language);
+    my $is_behind = sub { $_[0]{type} eq 'put' && $_[0]{ns} =~ /\Acall:[^|]+\|1\z/ && $_[0]{metadata}{step} == 1 };
+    $start = start_line(graph_id => 'second', thread_id => $thread = new_uuid(), input => { log => [] });
+    ($runner, undef, $lines) = repeat($runner, $language, $is_behind, $start);
+    my $title = "$language, a breakpoint after a node of a graph that a function calls";
+    is_deeply head($runner, $thread)->{next}, ['call'], "$title: the repeated attempt stops at it";
+    # The oldest libraries store what they have read once more.
+    is_deeply [ grep { writes_to($_, 'log') } @{$lines} ], [], "$title: the repeated attempt executes no node" if $language !~ /1[.]0/;
+    $runner->run(graph_id => 'second', $runner->next_run($thread), input => undef);
+    is_deeply head($runner, $thread)->{values}{log}, [ ('add') x 3 ], "$title: the next run passes it";
 
     # A question was answered and the node has ended, which no line has shown.
     $runner = runner_in($language);

@@ -6,9 +6,12 @@
 // which the graph does not have: it stays unseen, and the library stops where it would have stopped in the lost attempt.
 // A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
 // before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
+// Which breakpoints the graph has that a function calls is not known. Where nothing follows its checkpoint, the library
+// reads the one before it, with the results of the nodes: it ends their step once more, and stops by itself or goes on.
 // A subgraph that keeps its state has a checkpoint from each call before. In a repeated attempt the library would
 // continue there in place of beginning anew, and return what the earlier call has returned.
 import { isDeepStrictEqual } from 'node:util';
+import { UPDATE_ID } from './checkpoints.mjs';
 
 const INTERRUPT = '__interrupt__';
 const RESUMING = '__pregel_resuming';
@@ -18,6 +21,8 @@ const CALLERS = 'checkpoint_map';
 // The tag of nodes that "*" leaves out.
 const HIDDEN = 'langsmith:hidden';
 const UNSEEN = '__unseen__';
+// Writes that are no results of a task.
+const NO_RESULTS = ['__error__', '__error_source_node__', INTERRUPT, '__resume__'];
 
 // A checkpoint of the library as it is stored: without the version that Breakpoints.form() has added.
 export function plainForm(checkpoint) {
@@ -34,15 +39,18 @@ function meets(graph, breakpoints, names) {
         : names.some((name) => breakpoints?.includes(name));
 }
 
-// The subgraph of a namespace; undefined for that of the root graph, and if it is not known which one it is.
+// The subgraph of a namespace, or undefined, and whether it is certain: that the nodes are the graphs themselves. A function
+// may call another graph than the one that the library lists.
 function graphAt(root, ns) {
-    let graph = root;
+    let [graph, isCertain] = [root, true];
     for (const part of ns.split('|')) {
         const [name] = part.split(':');
-        const [found] = graph?.getSubgraphs && graph.nodes[name] ? graph.getSubgraphs(name) : [];
+        const node = graph?.getSubgraphs ? graph.nodes[name] : undefined;
+        const [found] = node ? graph.getSubgraphs(name) : [];
         graph = found?.[1];
+        isCertain &&= graph !== undefined && node.bound === graph;
     }
-    return graph;
+    return { graph, isCertain };
 }
 
 // The number of the newest of some versions, without its random part.
@@ -55,6 +63,7 @@ export class Breakpoints {
     #known;
     #read;
     #load;
+    #hasParts;
     #graph;
     #library;
     // The tuple of the checkpoint from which the run starts, if it is the last one.
@@ -64,12 +73,14 @@ export class Breakpoints {
     // Checkpoints that lost attempts have made and this one has read.
     #own = new Set();
 
-    // read(ns, id): a checkpoint {tuple, channels}; load(references): their values.
-    constructor(runId, known, read, load) {
+    // read(ns, id): a checkpoint {tuple, channels, writes}; load(references): their values; hasParts(tuple): whether a subgraph of
+    // the step after a checkpoint has one.
+    constructor(runId, known, read, load, hasParts) {
         this.#runId = runId;
         this.#known = known;
         this.#read = read;
         this.#load = load;
+        this.#hasParts = hasParts;
     }
 
     // message: `start`.
@@ -117,24 +128,40 @@ export class Breakpoints {
         }
     }
 
-    // The library reads a checkpoint, with the `configurable` of the graph that does. Throws GraphInterrupt where a subgraph has
-    // stopped after a node.
-    async check(tuple, configurable) {
+    // The library reads a checkpoint, with the `configurable` of the graph that does. Returns the one that it is to have. Throws
+    // GraphInterrupt where a subgraph has stopped after a node.
+    async check(stored, configurable) {
+        const { tuple } = stored;
         if (tuple.run_id === this.#runId && !this.#known.hasPut(tuple.checkpoint_id)) {
             this.#own.add(tuple.checkpoint_id);
         }
         this.#beginAnew(tuple, configurable);
-        const graph = configurable[RESUMING] === true ? graphAt(this.#graph, tuple.ns) : undefined;
-        if (graph && await this.#isAfter(graph, graph.interruptAfter, tuple)) {
+        // A graph that has stopped executes no task.
+        if (tuple.ns === '' || configurable[RESUMING] !== true || !this.#isOpen(tuple) || stored.writes.length > 0) {
+            return stored;
+        }
+        const { graph, isCertain } = graphAt(this.#graph, tuple.ns);
+        const parent = isCertain ? undefined : await this.#beforeEnd(tuple);
+        if (!parent && await this.#isAfter(graph, graph?.interruptAfter, tuple)) {
             throw new this.#library.GraphInterrupt();
         }
+        return parent ?? stored;
+    }
+
+    // The parent of a subgraph's checkpoint, if it has the results of all nodes of the step that has made the checkpoint, and no
+    // subgraph of the step that follows has a checkpoint.
+    async #beforeEnd(tuple) {
+        const makers = await this.#makers(tuple);
+        const parent = makers.length > 0 && tuple.parent ? await this.#read(tuple.ns, tuple.parent) : undefined;
+        const ended = new Set(parent?.writes.filter(([id, , channel]) => id !== UPDATE_ID && !NO_RESULTS.includes(channel)).map(([id]) => id));
+        return parent && ended.size >= makers.length && !await this.#hasParts(tuple) ? parent : undefined;
     }
 
     async #isAfter(graph, after, tuple) {
         return after?.length > 0 && this.#isOpen(tuple) && meets(graph, after, await this.#makers(tuple));
     }
 
-    // The nodes whose step has made a checkpoint: they have seen other versions than at its parent.
+    // The nodes of the tasks whose step has made a checkpoint: they have seen other versions than at its parent.
     async #makers({ ns, parent: id, checkpoint, metadata }) {
         if (metadata?.source !== 'loop') {
             return [];

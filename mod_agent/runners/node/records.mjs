@@ -83,7 +83,8 @@ export class Records {
         this.known = new Known(message.durability === 'exit');
         this.#repeat = new Repeat(message);
         this.breakpoints = new Breakpoints(
-            message.run_id, this.known, (ns, id) => this.#get(ns, id), (references) => this.#blobs.load(references));
+            message.run_id, this.known, (ns, id) => this.#get(ns, id), (references) => this.#blobs.load(references),
+            (tuple) => this.#hasParts(tuple));
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
@@ -289,8 +290,7 @@ export class Records {
         if (!raw || ns !== '' || (id && id !== raw.tuple.checkpoint_id)) {
             raw = await this.#get(ns, id || null);
         }
-        await (raw && this.breakpoints.check(raw.tuple, config.configurable));
-        return raw && this.#build(raw);
+        return raw && this.#build(await this.breakpoints.check(raw, config.configurable));
     }
 
     // Whether the thread can have no checkpoint of the namespace: its task is one
@@ -408,6 +408,20 @@ export class Records {
             }
             after = result.next;
         } while (after !== null && left > 0);
+    }
+
+    // Whether a checkpoint of a subgraph is a part of the step after one.
+    async #hasParts({ ns, checkpoint_id: id, metadata }) {
+        const filter = render({ parents: { ...metadata?.parents, [ns]: id } });
+        let after = null;
+        do {
+            const { result } = await this.#output.request('checkpoint.list', { ns: null, before: null, after, filter, limit: 1 });
+            if (result.tuples.length > 0) {
+                return true;
+            }
+            after = result.next;
+        } while (after !== null);
+        return false;
     }
 
     // The checkpoint that the configuration names, if the list has it.

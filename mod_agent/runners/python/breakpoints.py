@@ -9,12 +9,16 @@ does not have: it stays unseen, and the library stops where it would have stoppe
 A breakpoint after nodes is one that the library looks for at the end of their step only. Here the root graph stops
 before the nodes that follow, and a subgraph is interrupted when the library reads its checkpoint.
 
+Which breakpoints the graph has that a function calls is not known. Where nothing follows its checkpoint, the library reads
+the one before it, with the results of the nodes: it ends their step once more, and stops by itself or goes on.
+
 A subgraph that keeps its state has a checkpoint from each call before. In a repeated attempt the library would continue
 there in place of beginning anew, and return what the earlier call has returned.
 """
 
-from typing import Any, Awaitable, Callable, Iterable, Mapping
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
+from .checkpoints import UPDATE_ID
 from .known import Known
 from .references import Stored
 
@@ -24,9 +28,12 @@ CALLERS = "checkpoint_map"
 # The tag of nodes that "*" leaves out.
 HIDDEN = "langsmith:hidden"
 UNSEEN = "__unseen__"
+# Writes that are no results of a task.
+NO_RESULTS = ("__error__", "__error_source_node__", INTERRUPT, "__resume__")
 
 Read = Callable[[str, str | None], Awaitable[Stored | None]]
 Decode = Callable[[Stored, Any], Awaitable[tuple[dict[str, Any], Any]]]
+List = Callable[[str | None, str | None, Mapping[str, Any] | None, int | None], AsyncIterator[Stored]]
 
 
 def plain_form(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,12 +51,15 @@ def meets(graph: Any, breakpoints: Any, names: Iterable[str]) -> bool:
     return any(HIDDEN not in (getattr(graph.nodes.get(name), "tags", None) or ()) for name in names)
 
 
-def graph_at(graph: Any, ns: str) -> Any:
-    """The subgraph of a namespace; None for that of the root graph, and if it is not known which one it is."""
+def graph_at(graph: Any, ns: str) -> tuple[Any, bool]:
+    """The subgraph of a namespace, or None, and whether it is certain: that the nodes are the graphs themselves. A function may
+    call another graph than the one that the library has found in it."""
+    is_certain = True
     for part in ns.split("|"):
         node = graph.nodes.get(part.split(":")[0]) if hasattr(graph, "nodes") else None
         graph = next(iter(getattr(node, "subgraphs", None) or ()), None)
-    return graph
+        is_certain = is_certain and graph is not None and getattr(node, "bound", None) is graph
+    return graph, is_certain
 
 
 def latest_of(versions: Mapping[str, Any]) -> str:
@@ -58,13 +68,14 @@ def latest_of(versions: Mapping[str, Any]) -> str:
 
 
 class Breakpoints:
-    """Of a run: read and decode are those of its records."""
+    """Of a run: read, decode and list_ are those of its records."""
 
-    def __init__(self, run_id: str, known: Known, read: Read, decode: Decode) -> None:
+    def __init__(self, run_id: str, known: Known, read: Read, decode: Decode, list_: List) -> None:
         self._run_id = run_id
         self._known = known
         self._read = read
         self._decode = decode
+        self._list = list_
         self._graph: Any = None
         self._start: Stored | None = None
         # The nodes before which the root graph stops.
@@ -111,28 +122,46 @@ class Breakpoints:
         if any(checkpoint_id in self._own for _, checkpoint_id in callers) and not callers <= (own["metadata"].get("parents") or {}).items():
             configurable.pop(RESUMING, None)
 
-    async def check(self, stored: Stored, configurable: dict[str, Any], serde: Any) -> None:
-        """The library reads a checkpoint, with the `configurable` of the graph that does. Raises GraphInterrupt where a subgraph
-        has stopped after a node."""
+    async def check(self, stored: Stored, configurable: dict[str, Any], serde: Any) -> Stored:
+        """The library reads a checkpoint, with the `configurable` of the graph that does. Returns the one that it is to have. Raises
+        GraphInterrupt where a subgraph has stopped after a node."""
         if stored.tuple.get("run_id") == self._run_id and not self._known.has_put(stored.tuple["ns"], stored.tuple["checkpoint_id"]):
             self._own.add(stored.tuple["checkpoint_id"])
         self._begin_anew(stored.tuple, configurable)
-        if not configurable.get(RESUMING):
-            return
-        graph = graph_at(self._graph, stored.tuple["ns"])
+        # A graph that has stopped executes no task.
+        if not stored.tuple["ns"] or not configurable.get(RESUMING) or not self._is_open(stored) or stored.writes:
+            return stored
+        graph, is_certain = graph_at(self._graph, stored.tuple["ns"])
+        if not is_certain and (parent := await self._before_end(stored, serde)) is not None:
+            return parent
         if await self._is_after(graph, getattr(graph, "interrupt_after_nodes", None), stored, serde):
             from langgraph.errors import GraphInterrupt
 
             raise GraphInterrupt
+        return stored
+
+    async def _before_end(self, stored: Stored, serde: Any) -> Stored | None:
+        """The parent of a subgraph's checkpoint, if it has the results of all nodes of the step that has made the checkpoint, and
+        no subgraph of the step that follows has a checkpoint."""
+        own = stored.tuple
+        makers = await self._makers(stored, serde)
+        parent = await self._read(own["ns"], own["parent"]) if makers and own["parent"] else None
+        ended = {write[0] for write in parent.writes if write[2] not in NO_RESULTS} - {UPDATE_ID} if parent is not None else set()
+        if not makers or len(ended) < len(makers):
+            return None
+        parents = {**(own["metadata"].get("parents") or {}), own["ns"]: own["checkpoint_id"]}
+        async for _ in self._list(None, None, {"parents": parents}, 1):
+            return None
+        return parent
 
     async def _is_after(self, graph: Any, after: Any, stored: Stored, serde: Any) -> bool:
         return bool(after) and self._is_open(stored) and meets(graph, after, await self._makers(stored, serde))
 
-    async def _makers(self, stored: Stored, serde: Any) -> set[str]:
-        """The nodes whose step has made a checkpoint: they have seen other versions than at its parent."""
+    async def _makers(self, stored: Stored, serde: Any) -> list[str]:
+        """The nodes of the tasks whose step has made a checkpoint: they have seen other versions than at its parent."""
         ns, own = stored.tuple["ns"], stored.tuple
         if own["metadata"].get("source") != "loop":
-            return set()
+            return []
         parent = await self._read(ns, own["parent"]) if own["parent"] else None
         before = parent.tuple["checkpoint"]["versions_seen"] if parent is not None else {}
         seen = {name: versions for name, versions in own["checkpoint"]["versions_seen"].items() if versions and name != INTERRUPT}
@@ -140,7 +169,7 @@ class Breakpoints:
         if parent is None or parent.tuple["metadata"].get("step", 0) + 1 != own["metadata"].get("step"):
             # With durability `exit` the steps between the two are not stored.
             last = max(map(latest_of, seen.values()), default=None)
-            return {name for name in changed if latest_of(seen[name]) == last}
+            return [name for name in changed if latest_of(seen[name]) == last]
         # A task that Send has made sees no version.
         values, _ = await self._decode(parent, serde)
-        return changed | {getattr(task, "node", "") for task in values.get(TASKS) or ()}
+        return [*changed, *(getattr(task, "node", "") for task in values.get(TASKS) or ())]

@@ -59,7 +59,8 @@ class Job:
         self.repeat = Repeat(self.run_id, message.get("answered") is True)
         self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None, self.repeat,
                                message.get("durability") == "sync")
-        self.records.breakpoints = Breakpoints(self.run_id, self.records.known, self.records.get, self.records.values)
+        self.records.breakpoints = Breakpoints(
+            self.run_id, self.records.known, self.records.get, self.records.values, self.records.list)
         self.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None

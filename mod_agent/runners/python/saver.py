@@ -60,7 +60,7 @@ class Saver(BaseCheckpointSaver[str]):
         stored = await records.get(configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id"))
         if stored is None:
             return None
-        await records.breakpoints.check(stored, configurable, self.serde)
+        stored = await records.breakpoints.check(stored, configurable, self.serde)
         return await self._tuple(records, configurable["thread_id"], stored)
 
     async def _tuple(self, records: Records, thread_id: str, stored: Stored) -> CheckpointTuple:
