@@ -44,6 +44,13 @@ function storedOf(id, { ns = '', parent = null, source = 'loop', step = 0, versi
     return { next, tuple, writes: writes.map(([taskId, channel]) => [taskId, 0, channel, null]), channels: { [TASKS]: isOld ? [[], tasks] : tasks } };
 }
 
+// Breakpoints of a run, which may be many.
+class Names extends Array {
+    includes() {
+        throw new Error('names are looked through');
+    }
+}
+
 class Case {
     constructor(form, common) {
         this.form = form;
@@ -75,7 +82,8 @@ class Case {
             const start = this.stored[this.form.start];
             this.breakpoints.start = start?.tuple;
             const checkpoint = start ? { next: start.next } : null;
-            await this.breakpoints.begin(this.graph, { GraphInterrupt }, { checkpoint, ...this.form.message });
+            const given = mapValues(this.form.message ?? {}, (value) => (Array.isArray(value) ? Names.from(value) : value));
+            await this.breakpoints.begin(this.graph, { GraphInterrupt }, { checkpoint, ...given });
         }
     }
 

@@ -50,6 +50,13 @@ def stored_of(checkpoint_id, form):
         "checkpoint": checkpoint, "metadata": metadata})
 
 
+class Names(list):
+    """Breakpoints of a run, which may be many."""
+
+    def __contains__(self, name):
+        raise AssertionError("names are looked through")
+
+
 class Case:
     def __init__(self, form, graph, checkpoints):
         self.form = form
@@ -82,10 +89,11 @@ class Case:
         if "start" in self.form:
             start = self.stored.get(self.form["start"])
             checkpoint = None if start is None else {"next": start.next}
-            await self.breakpoints.begin(self.graph, {"checkpoint": checkpoint, **self.form.get("message", {})}, start)
+            given = {name: Names(value) if isinstance(value, list) else value for name, value in self.form.get("message", {}).items()}
+            await self.breakpoints.begin(self.graph, {"checkpoint": checkpoint, **given}, start)
 
     def before(self, expected):
-        return (self.breakpoints.before or None) == expected
+        return sorted(self.breakpoints.before or ()) == (expected or [])
 
     def form_of(self, checkpoint_id, unseen):
         stored = self.stored[checkpoint_id]

@@ -33,6 +33,16 @@ export function plainForm(checkpoint) {
     return { ...checkpoint, channel_versions: versions };
 }
 
+// Breakpoints of a run, "*" or names. The library asks for each task whether its name is included: in the same time for any
+// number of them.
+function breakpointsOf(given) {
+    if (!Array.isArray(given)) {
+        return given ?? undefined;
+    }
+    const names = new Set(given);
+    return Object.defineProperty([...given], 'includes', { value: (name) => names.has(name) });
+}
+
 // Whether one of the nodes is among the breakpoints, "*" or names, of its graph.
 function meets(graph, breakpoints, names) {
     return breakpoints === '*' ? names.some((name) => !graph.nodes[name]?.tags?.includes(HIDDEN))
@@ -68,8 +78,9 @@ export class Breakpoints {
     #library;
     // The tuple of the checkpoint from which the run starts, if it is the last one.
     start;
-    // The nodes before which the root graph stops.
+    // The nodes before which the root graph stops, and the run's own after which it does.
     before;
+    after;
     // Checkpoints that lost attempts have made and this one has read.
     #own = new Set();
 
@@ -87,8 +98,9 @@ export class Breakpoints {
     async begin(graph, library, message) {
         this.#graph = graph;
         this.#library = library;
-        this.before = message.interrupt_before ?? graph.interruptBefore;
-        if (await this.#isAfter(graph, message.interrupt_after ?? graph.interruptAfter, this.start)) {
+        this.before = breakpointsOf(message.interrupt_before) ?? graph.interruptBefore;
+        this.after = breakpointsOf(message.interrupt_after);
+        if (await this.#isAfter(graph, this.after ?? graph.interruptAfter, this.start)) {
             this.before = message.checkpoint.next;
         }
     }

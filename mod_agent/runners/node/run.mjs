@@ -143,7 +143,7 @@ export class Run extends Job {
             // stops there; only with `sync` does a put wait for its commit.
             durability: durability === 'exit' ? 'exit' : 'sync',
             interruptBefore: this.records.breakpoints.before,
-            interruptAfter: this.message.interrupt_after ?? undefined,
+            interruptAfter: this.records.breakpoints.after,
         };
         // A member that is undefined would replace the graph's own default.
         return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

@@ -44,6 +44,11 @@ def plain_form(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def breakpoints_of(given: Any) -> Any:
+    """Breakpoints of a run, "*" or names, as the library compares them with each task: in the same time for any number of them."""
+    return frozenset(given) if isinstance(given, list) else given
+
+
 def meets(graph: Any, breakpoints: Any, names: Iterable[str]) -> bool:
     """Whether one of the nodes is among the breakpoints, "*" or names, of its graph."""
     if breakpoints != "*":
@@ -78,16 +83,18 @@ class Breakpoints:
         self._list = list_
         self._graph: Any = None
         self._start: Stored | None = None
-        # The nodes before which the root graph stops.
+        # The nodes before which the root graph stops, and the run's own after which it does.
         self.before: Any = None
+        self.after: Any = None
         # Checkpoints that lost attempts have made and this one has read.
         self._own: set[str] = set()
 
     async def begin(self, graph: Any, message: Mapping[str, Any], start: Stored | None) -> None:
         """start: the checkpoint from which the run starts."""
         self._graph, self._start = graph, start
-        self.before = message.get("interrupt_before") or graph.interrupt_before_nodes
-        after = message.get("interrupt_after") or graph.interrupt_after_nodes
+        self.before = breakpoints_of(message.get("interrupt_before")) or graph.interrupt_before_nodes
+        self.after = breakpoints_of(message.get("interrupt_after"))
+        after = self.after or graph.interrupt_after_nodes
         if start is not None and await self._is_after(graph, after, start, graph.checkpointer.serde):
             self.before = list(message["checkpoint"]["next"])
 

@@ -236,11 +236,10 @@ class Run(Job):
         return self.message["input"] if command is None else to_command(command)
 
     def _chunks(self, graph: Any, value: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
-        message = self.message
         options: dict[str, Any] = {
             "context": context, "durability": self._durability, "subgraphs": True,
             "stream_mode": library_modes(self._modes, has_module("langgraph.pregel._tools")),
-            "interrupt_before": self.records.breakpoints.before, "interrupt_after": message.get("interrupt_after")}
+            "interrupt_before": self.records.breakpoints.before, "interrupt_after": self.records.breakpoints.after}
         if self._control is not None:
             options["control"] = self._control
         if "events" in self._modes:
