@@ -30,6 +30,7 @@ package LostRunner {
 my $UPDATE = join '-', map { '0' x $_ } 8, 4, 4, 4, 12;
 
 my %file_of = (python => [ 'reached.py', <<'PYTHON' ], javascript => [ 'reached.mjs', <<'JAVASCRIPT' ]);
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -43,6 +44,18 @@ class State(TypedDict, total=False):
 async def wait(state: State):
     await get_store().aget(("gate",), "open")
     return {"log": ["plan"]}
+
+begun_left = asyncio.Event()
+
+async def left(state: State):
+    await get_store().aget(("gate",), "open")
+    begun_left.set()
+    return {"log": ["left"]}
+
+async def right(state: State):
+    await begun_left.wait()
+    await get_store().aget(("gate",), "late")
+    return {"log": ["right"]}
 
 async def ask(state: State):
     return {"log": [interrupt("ask")]}
@@ -81,6 +94,8 @@ inner_after = around(after)
 gated = begun(node=wait).compile()
 fan = StateGraph(State).add_node("ready", writes("ready")).add_node("inner", before).add_edge(START, "ready").add_edge(START, "inner").compile()
 asks = begun("ask", ask).compile()
+sides = (StateGraph(State).add_node("left", begun("plan", left).compile())
+    .add_node("right", begun("plan", right).compile(interrupt_before=["danger"])).add_edge(START, "left").add_edge(START, "right").compile())
 PYTHON
 import { Annotation, interrupt, Send, START, StateGraph } from '@langchain/langgraph';
 
@@ -88,6 +103,18 @@ const State = Annotation.Root({ log: Annotation({ reducer: (left, right) => left
 const wait = async (state, config) => {
     await config.store.get(['gate'], 'open');
     return { log: ['plan'] };
+};
+let beginLeft;
+const begunLeft = new Promise((resolve) => { beginLeft = resolve; });
+const left = async (state, config) => {
+    await config.store.get(['gate'], 'open');
+    beginLeft();
+    return { log: ['left'] };
+};
+const right = async (state, config) => {
+    await begunLeft;
+    await config.store.get(['gate'], 'late');
+    return { log: ['right'] };
 };
 const ask = async () => ({ log: [interrupt('ask')] });
 const writes = (name) => async () => ({ log: [name] });
@@ -109,9 +136,11 @@ export const gated = begun('plan', wait).compile();
 export const fan = new StateGraph(State).addNode('ready', writes('ready')).addNode('inner', before)
     .addEdge(START, 'ready').addEdge(START, 'inner').compile();
 export const asks = begun('ask', ask).compile();
+export const sides = new StateGraph(State).addNode('left', begun('plan', left).compile())
+    .addNode('right', begun('plan', right).compile({ interruptBefore: ['danger'] })).addEdge(START, 'left').addEdge(START, 'right').compile();
 JAVASCRIPT
 
-my @GRAPHS = qw(plain before after sent inner_before inner_after gated fan asks);
+my @GRAPHS = qw(plain before after sent inner_before inner_after gated fan asks sides);
 
 sub runner_in {
     my ($language, %options) = @_;
@@ -300,6 +329,44 @@ sub check_stopped {
     return;
 }
 
+# A run that is to stop while the nodes of two parallel subgraphs execute: the one is drained, then the other one reaches a breakpoint.
+sub check_sides {
+    my ($language) = @_;
+    my ($runner, $start, $late, $is_put);
+    my $reply = sub {
+        my ($request) = @_;
+        my %result = (ok => \1, result => { results => [undef] }, cursor => undef);
+        return $runner->send({ type => 'reply', %{$request}{qw(id run_id epoch)}, %result });
+    };
+    my $requests = 0;
+    $runner = runner_in($language, store => sub {
+        my ($request) = @_;
+        if (!$requests++) {
+            $runner->send({ type => 'stop', %{$start}{qw(run_id epoch)}, reason => 'drain', deadline_ms => 60_000 });
+        }
+        elsif (!$is_put) {
+            $late = $request;
+            return '';
+        }
+        $reply->($request);
+        return '';
+    });
+    $start = start_line(graph_id => 'sides', input => { log => [] });
+    $runner->{last}{ $start->{run_id} } = sub {
+        my ($line) = @_;
+        $is_put ||= $line->{type} eq 'put' && $line->{ns} =~ /\Aleft:/ && $line->{metadata}{step} == 1;
+        $reply->($late) if $is_put && $late;
+        $late = undef if $is_put;
+        return 0;
+    };
+    $runner->send($start);
+    my ($end) = reverse $runner->lines_of_run($start->{run_id});
+    is $end->{status}, 'drained', "$language: a run of which one subgraph is drained and another one stops at a breakpoint is drained" or diag explain $end;
+    is repeat($runner, $start)->{status}, 'success', "$language: the next attempt ends at the breakpoint";
+    is_deeply head($runner, $start->{thread_id})->{next}, [ 'left', 'right' ], "$language: it does not pass the breakpoint";
+    return;
+}
+
 for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     my $runner = runner_in($language);
     my @checks;
@@ -325,6 +392,8 @@ for my $language ('python', 'python 1.0', 'javascript', 'javascript 1.0') {
     undef $runner;
     check_stopped($language, @BEFORE);
     check_stopped($language, @AFTER);
+    # The oldest libraries drain no subgraph.
+    check_sides($language) if $language !~ /1[.]0/;
 }
 
 done_testing;

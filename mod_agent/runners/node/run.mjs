@@ -12,8 +12,22 @@ import { strictness } from './strict.mjs';
 // Turns of the loop in which the library ends after an abort; it waits for nothing else.
 const SETTLE_TURNS = 10;
 
+// A control of the library's that knows whether a graph has drained: it is asked for the reason then.
+function makeControl(RunControl) {
+    return new class extends RunControl {
+        hasDrained = false;
+
+        get drainReason() {
+            this.hasDrained = true;
+            return super.drainReason;
+        }
+    }();
+}
+
 export class Run extends Job {
     #control;
+    // Whether nodes follow the root checkpoint that the library has shown last.
+    #hasNext = false;
     #isStopped = false;
     #command;
     commands = new Commands();
@@ -52,6 +66,7 @@ export class Run extends Job {
                 }
                 this.#stopBetweenSteps(chunk);
             }
+            this.#checkDrained();
             await stream.finish();
             await this.#sendWritten(stream);
         } catch (error) {
@@ -82,10 +97,20 @@ export class Run extends Job {
         }
     }
 
+    // Of parallel nodes one may drain, and another one then stop at a question or breakpoint, of which alone the library tells.
+    #checkDrained() {
+        if (this.#control?.hasDrained && this.#hasNext && !this.isCancelled) {
+            throw new RunnerError('GraphDrained', 'the server is being drained');
+        }
+    }
+
     // A library without RunControl is stopped after a checkpoint. A breakpoint is the end of the run, at which it stops itself.
     #stopBetweenSteps([namespace, mode, payload]) {
-        if (this.#isStopped && !this.#control && namespace.length === 0 && mode === 'checkpoints'
-            && payload?.next?.length > 0 && !this.records.breakpoints.stopsAt(payload)) {
+        if (namespace.length > 0 || mode !== 'checkpoints') {
+            return;
+        }
+        this.#hasNext = payload?.next?.length > 0;
+        if (this.#isStopped && !this.#control && this.#hasNext && !this.records.breakpoints.stopsAt(payload)) {
             this.abort.abort(new RunnerError('GraphDrained', 'the server is being drained'));
         }
     }
@@ -121,7 +146,7 @@ export class Run extends Job {
     #options() {
         const { config = {}, durability } = this.message;
         if (this.library.RunControl) {
-            this.#control = new this.library.RunControl();
+            this.#control = makeControl(this.library.RunControl);
             if (this.#isStopped) {
                 this.#control.requestDrain('drain');
             }
