@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a child beside the MPM's. */
+/* Threads of a child in addition to the MPM's. */
 #include "child_thread.h"
 
 #include <pthread.h>
@@ -19,17 +19,17 @@ apr_status_t agent_child_thread_start(apr_thread_t **out,
     return rv;
 }
 
-void agent_child_thread_hold_signals(sigset_t *before)
+void agent_child_thread_block_signals(sigset_t *before)
 {
-    sigset_t held;
+    sigset_t blocked;
 
-    sigemptyset(&held);
-    sigaddset(&held, SIGTERM);
-    sigaddset(&held, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &held, before);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &blocked, before);
 }
 
-void agent_child_thread_release_signals(const sigset_t *before)
+void agent_child_thread_restore_signals(const sigset_t *before)
 {
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }

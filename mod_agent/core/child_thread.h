@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a child beside the MPM's. */
+/* Threads of a child in addition to the MPM's. */
 #ifndef AGENT_CORE_CHILD_THREAD_H
 #define AGENT_CORE_CHILD_THREAD_H
 
@@ -13,11 +13,12 @@ apr_status_t agent_child_thread_start(apr_thread_t **out,
                                       apr_thread_start_t run, void *data,
                                       apr_pool_t *pool);
 
-/* Delays the signals within whose handler a child of the prefork MPM ends,
- * whatever it is doing: SIGTERM, and SIGHUP of a restart. They arrive at
- * agent_child_thread_release_signals(before). */
-void agent_child_thread_hold_signals(sigset_t *before);
-void agent_child_thread_release_signals(const sigset_t *before);
+/* Blocks the signals in whose handlers a child of the prefork MPM ends:
+ * SIGTERM, and SIGHUP of a restart. Sets *before to the signal mask until now.
+ * A blocked signal is delivered by
+ * agent_child_thread_restore_signals(before). */
+void agent_child_thread_block_signals(sigset_t *before);
+void agent_child_thread_restore_signals(const sigset_t *before);
 
 /* Waits for the end of the thread; no effect for NULL. */
 void agent_child_thread_join(apr_thread_t *thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds signals while a mutex is locked; see lock.h. */
+/* Blocks signals while a mutex is locked; see lock.h. */
 #include "lock.h"
 
 #include <apr_thread_mutex.h>
@@ -8,16 +8,16 @@
 
 struct agent_lock_t {
     apr_thread_mutex_t *mutex;
-    /* Under mutex: the signals that its thread held before. */
+    /* Under mutex: the signal mask of its thread before it took the lock. */
     sigset_t before;
 };
 
 /* Set in child_init. */
 static bool is_prefork;
 
-void agent_lock_start(bool holds_signals)
+void agent_lock_start(bool blocks_signals)
 {
-    is_prefork = holds_signals;
+    is_prefork = blocks_signals;
 }
 
 apr_status_t agent_lock_create(agent_lock_t **out, apr_pool_t *pool)
@@ -35,7 +35,7 @@ void agent_lock_take(agent_lock_t *lock)
         apr_thread_mutex_lock(lock->mutex);
         return;
     }
-    agent_child_thread_hold_signals(&before);
+    agent_child_thread_block_signals(&before);
     apr_thread_mutex_lock(lock->mutex);
     lock->before = before;
 }
@@ -46,7 +46,7 @@ void agent_lock_release(agent_lock_t *lock)
 
     apr_thread_mutex_unlock(lock->mutex);
     if (is_prefork) {
-        agent_child_thread_release_signals(&before);
+        agent_child_thread_restore_signals(&before);
     }
 }
 
@@ -63,7 +63,7 @@ void agent_lock_destroy_pool(apr_pool_t *pool)
         apr_pool_destroy(pool);
         return;
     }
-    agent_child_thread_hold_signals(&before);
+    agent_child_thread_block_signals(&before);
     apr_pool_destroy(pool);
-    agent_child_thread_release_signals(&before);
+    agent_child_thread_restore_signals(&before);
 }

@@ -400,11 +400,11 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                "DBDParams).",
                                NULL, pool);
     }
-    agent_child_thread_hold_signals(&before);
+    agent_child_thread_block_signals(&before);
     rv = connections->whole == NULL
         ? query_whole(result, connections, statement, params, err, pool)
         : query_part(result, connections, statement, params, err, pool);
-    agent_child_thread_release_signals(&before);
+    agent_child_thread_restore_signals(&before);
     return rv;
 }
 

@@ -19,9 +19,9 @@ static void end_child(int number)
     signals++;
 }
 
-static void set_up(bool holds_signals, apr_pool_t *pool)
+static void set_up(bool blocks_signals, apr_pool_t *pool)
 {
-    agent_lock_start(holds_signals);
+    agent_lock_start(blocks_signals);
     assert_int_equal(agent_lock_create(&lock, pool), APR_SUCCESS);
     signals = 0;
     signal(SIGTERM, end_child);
