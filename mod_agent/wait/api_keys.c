@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends waiting requests whose API key has ended; see api_keys.h. A statement
- * that fails ends none: while the database is away, keys continue until they
- * expire, which needs no database.
+ * Ends waiting requests whose API key is no longer valid; see api_keys.h. A
+ * failed statement ends none: while the database is unreachable, keys stay
+ * valid until they expire, which needs no database.
  */
 #include "api_keys.h"
 
@@ -17,14 +17,14 @@
 #include "../db/pool.h"
 #include "dispatch.h"
 
-/* From the check of a key, by a request or by this thread, to the next one:
- * below the 2 s within which a revocation takes effect. */
+/* Time between two checks of a key, by a request or by this thread: less than
+ * the 2 s within which a revocation takes effect. */
 #define INTERVAL apr_time_from_msec(1500)
 /* At least, between two statements. */
 #define PAUSE apr_time_from_msec(250)
-/* Up to this many keys are all checked as soon as one is due, in one statement,
- * since that makes fewer statements. With more keys each one is checked when it
- * is due itself: otherwise every new key would have all others checked. */
+/* Up to this many keys are all checked in one statement as soon as one is due,
+ * which takes fewer statements. With more keys each one is checked when it is
+ * due itself: otherwise every new key would cause a check of all others. */
 #define FEW 100
 
 /* The descriptors that wake a thread. */
@@ -36,13 +36,14 @@ typedef struct alarm_t {
 
 struct agent_api_keys_t {
     agent_db_pool_t *db;
-    /* Of the thread that asks the database, and of that of expiries. */
+    /* Of the thread that queries the database, and of the one for expiries. */
     alarm_t check;
     alarm_t expiry;
     /* The members below are protected by the registry's lock. */
     apr_hash_t *by_id; /* ID of the key -> one of its waiters */
-    /* Of agent_clock_boot_now(): when the first key is due, the database is not
-     * asked before pause_until, and when the first key expires. */
+    /* Times of agent_clock_boot_now(): when the first key is due for a check,
+     * until when the database is not queried, and when the first key
+     * expires. */
     apr_time_t check_at;
     apr_time_t pause_until;
     apr_time_t expire_at;
@@ -138,7 +139,8 @@ bool agent_api_keys_add_locked(agent_waiter_t *waiter)
     first = apr_hash_get(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING);
     if (first != NULL) {
         APR_RING_INSERT_AFTER(first, waiter, same_key);
-        /* The end of a key may have been set since the first one came. */
+        /* The key may have been given an expiry since its first waiter was
+         * added. */
         take_earlier(&first->key_expires_at, identity->expires_at);
         if (first->key_check_at < waiter->key_check_at) {
             first->key_check_at = waiter->key_check_at;
@@ -215,7 +217,7 @@ static const agent_statement_t find_invalid_keys_statement = {
     .sql = "select key_id from agent.find_invalid_keys($1)"};
 
 /* Returns the IDs of the keys that are due, in pool, and begins their next
- * interval: what the statement says is at least as new as this. */
+ * interval now, since the statement reads a state at least as new as this. */
 static apr_array_header_t *take_due_locked(agent_api_keys_t *keys,
                                            apr_time_t now, apr_pool_t *pool)
 {
@@ -327,8 +329,8 @@ static apr_time_t expiry_time_locked(const agent_api_keys_t *keys)
     return keys->expire_at;
 }
 
-/* For poll(), whose time stands still while the host is suspended: rounded up;
- * -1 = no limit, since the timer ends the wait. */
+/* The timeout of poll(), rounded up; -1 = no limit, since the timer ends the
+ * wait. The clock of poll() stops while the host is suspended. */
 static int compute_timeout_ms(const alarm_t *alarm, apr_time_t due)
 {
     apr_interval_time_t left;
@@ -345,7 +347,7 @@ static int compute_timeout_ms(const alarm_t *alarm, apr_time_t due)
     return left < APR_INT32_MAX ? (int)left : APR_INT32_MAX;
 }
 
-/* Calls act each time that a time is due, until the registry ends. */
+/* Calls act whenever something is due, until the registry ends. */
 static void run_at(agent_waiter_registry_t *registry, const alarm_t *alarm,
                    void (*act)(agent_waiter_registry_t *registry),
                    apr_time_t (*time_locked)(const agent_api_keys_t *keys))

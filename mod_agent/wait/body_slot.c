@@ -70,7 +70,7 @@ static holder_t *find_holder_locked(agent_body_slots_t *slots,
     return holder;
 }
 
-static void leave_locked(agent_body_slot_t *slot)
+static void remove_locked(agent_body_slot_t *slot)
 {
     agent_body_slots_t *slots = slot->slots;
 
@@ -111,13 +111,13 @@ static void evict_locked(agent_body_slot_t *slot)
 {
     slot->is_lost = true;
     agent_client_socket_shut_down(slot->client, SHUT_RD);
-    leave_locked(slot);
+    remove_locked(slot);
 }
 
-/* Deployment and address are counted first: if all addresses have one slot, one
- * that asks for a second slot loses its own. */
-static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
-                         apr_uint64_t address)
+/* Counts deployment and address before a victim is chosen: if every address has
+ * one slot, the address that takes a second one loses its first. */
+static void insert_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
+                          apr_uint64_t address)
 {
     slot->holder->held++;
     slot->address = agent_client_addresses_add(&slot->holder->addresses,
@@ -142,7 +142,7 @@ agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
     slot->client = client;
     agent_lock_take(slots->lock);
     slot->holder = find_holder_locked(slots, deployment);
-    enter_locked(slots, slot, address);
+    insert_locked(slots, slot, address);
     agent_lock_release(slots->lock);
     return slot;
 }
@@ -163,7 +163,7 @@ bool agent_body_slot_return(agent_body_slot_t *slot)
 {
     agent_lock_take(slot->slots->lock);
     if (slot->is_held) {
-        leave_locked(slot);
+        remove_locked(slot);
     }
     agent_lock_release(slot->slots->lock);
     return !slot->is_lost;

@@ -21,10 +21,10 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
  * Takes a slot, in pool, for a request to a deployment, given its name, from an
  * address (agent_client_address_number()). client is borrowed until the slot is
  * returned. If all slots are taken, the deployment with the most of them loses
- * one, so that each keeps its equal part: of its address with the most, the one
- * whose client has been silent for longest: the input of that client's
- * socket is shut down, and the MPM calls its request. Only this takes time
- * linear in the slots.
+ * one, so that each keeps its equal part. Of that deployment's slots, it is one
+ * of the address with the most slots, and of these the one whose client has
+ * been silent for longest: the input of its socket is shut down, so that the
+ * MPM calls its request. Only this eviction takes time linear in the slots.
  */
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
                                         const char *deployment,

@@ -244,7 +244,7 @@ void agent_budget_share_set_owner(agent_budget_share_t *share,
     agent_lock_release(budget->lock);
 }
 
-static apr_status_t leave_with_pool(void *share)
+static apr_status_t remove_with_pool(void *share)
 {
     agent_budget_share_resume(share);
     agent_budget_share_set(share, 0, 0);
@@ -261,6 +261,6 @@ agent_budget_share_t *agent_budget_share_add(
     share->owner = &budget->none;
     share->eviction = *eviction;
     /* Before the memory of the share is freed with the pool. */
-    apr_pool_pre_cleanup_register(pool, share, leave_with_pool);
+    apr_pool_pre_cleanup_register(pool, share, remove_with_pool);
     return share;
 }

@@ -78,8 +78,8 @@ static void enqueue_locked(agent_client_dispatch_t *dispatch,
     APR_RING_INSERT_TAIL(&dispatch->queue, wait, agent_client_wait_t, link);
 }
 
-/* Takes the wait out of the queue, or ends its turn. */
-static void leave_locked(agent_client_wait_t *wait)
+/* Removes the wait from the queue, or frees its dispatch slot. */
+static void release_locked(agent_client_wait_t *wait)
 {
     if (wait->state == STATE_QUEUED) {
         APR_RING_REMOVE(wait, link);
@@ -243,7 +243,7 @@ void agent_client_dispatch_begin_wait(agent_client_wait_t *wait,
 
     agent_lock_take(dispatch->lock);
     (void)!eventfd_read(wait->wake_fd, &count);
-    leave_locked(wait);
+    release_locked(wait);
     if (event == AGENT_CLIENT_TURN) {
         enqueue_locked(dispatch, wait);
     }
@@ -254,10 +254,10 @@ void agent_client_dispatch_begin_wait(agent_client_wait_t *wait,
     agent_lock_release(dispatch->lock);
 }
 
-void agent_client_dispatch_leave(agent_client_wait_t *wait)
+void agent_client_dispatch_release(agent_client_wait_t *wait)
 {
     agent_lock_take(wait->dispatch->lock);
-    leave_locked(wait);
+    release_locked(wait);
     dispatch_locked(wait->dispatch);
     agent_lock_release(wait->dispatch->lock);
 }
@@ -269,7 +269,7 @@ static void end_locked(agent_client_wait_t *wait)
     apr_hash_set(dispatch->by_serial, &wait->serial, sizeof(wait->serial),
                  NULL);
     epoll_ctl(dispatch->epoll_fd, EPOLL_CTL_DEL, wait->client_fd, NULL);
-    leave_locked(wait);
+    release_locked(wait);
     wait->state = STATE_ENDED;
     dispatch_locked(dispatch);
     if (wait->wake_fd >= 0) {

@@ -42,13 +42,14 @@ int agent_client_dispatch_descriptor(const agent_client_wait_t *wait);
 /* To be called after the user of the descriptor has closed it. */
 void agent_client_dispatch_forget_descriptor(agent_client_wait_t *wait);
 
-/* The end of a request's wait. */
+/* The event that ends a request's wait. */
 typedef enum agent_client_event_t {
     /* The client has sent data, or disconnected. */
     AGENT_CLIENT_SENDS,
     /* The client has read data, or disconnected. */
     AGENT_CLIENT_READS,
-    /* Its turn: there is more to read than one turn may take. */
+    /* No event of the client: its turn has come again, since one turn could not
+     * read all that has arrived. */
     AGENT_CLIENT_TURN
 } agent_client_event_t;
 
@@ -57,8 +58,9 @@ typedef enum agent_client_event_t {
 void agent_client_dispatch_begin_wait(agent_client_wait_t *wait,
                                       agent_client_event_t event);
 
-/* The request continues without its client: the next one is dispatched. */
-void agent_client_dispatch_leave(agent_client_wait_t *wait);
+/* The request continues without waiting for its client: it leaves the queue, or
+ * gives its dispatch slot to the next request. */
+void agent_client_dispatch_release(agent_client_wait_t *wait);
 
 /* Ends the wait, in any state; required before pool ends, and may be called
  * twice. */

@@ -20,7 +20,7 @@ static void signal_waiter(const agent_waiter_t *waiter)
     (void)!eventfd_write(waiter->wake_fd, 1);
 }
 
-/* Dispatched waiters are about to take some of the idle threads. */
+/* Without the idle threads that dispatched waiters are about to take. */
 static int count_idle_locked(const agent_dispatch_t *dispatch)
 {
     const agent_waiter_threads_t *threads = &dispatch->threads;
@@ -28,7 +28,7 @@ static int count_idle_locked(const agent_dispatch_t *dispatch)
     return threads->count_idle(threads->baton) - dispatch->turns_pending;
 }
 
-/* While PostgreSQL is unreachable turns achieve nothing: they get the least. */
+/* While PostgreSQL is unreachable turns are useless: they get the minimum. */
 static bool may_dispatch_locked(const agent_waiter_registry_t *registry)
 {
     const agent_dispatch_t *dispatch = &registry->dispatch;

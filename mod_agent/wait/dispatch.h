@@ -8,8 +8,8 @@
 
 #include "state.h"
 
-/* Adds a reason for a turn. An idle waiter is queued; one within a turn takes
- * the reason after it. */
+/* Adds a reason for a turn. An idle waiter is queued; one that is taking a turn
+ * finds the reason after it. */
 void agent_dispatch_wake_locked(agent_waiter_t *waiter,
                                 agent_wake_reason_t reason);
 void agent_dispatch_wake_all_locked(agent_waiter_registry_t *registry,
@@ -19,8 +19,8 @@ void agent_dispatch_wake_all_locked(agent_waiter_registry_t *registry,
  * and no other waiter is queued. If so, it counts as dispatched. */
 bool agent_dispatch_keep_thread_locked(agent_waiter_t *waiter);
 
-/* Makes the waiter idle, which gives its thread back. False: it has a reason
- * for a turn and continues on this thread. */
+/* Makes the waiter idle, which frees its thread. False: it has a reason for
+ * another turn and continues on this thread. */
 bool agent_dispatch_idle_locked(agent_waiter_t *waiter);
 
 /* Begin and end a turn. The end, also without a begin, dispatches the next

@@ -3,8 +3,8 @@
  * The queue of woken waiters.
  *
  * dispatch->queue has the first waiter of each key, and this one has the queue
- * of the others of its key. When the first waiter leaves, the next one of its
- * key takes over and goes to the end of the rotation.
+ * of the others of its key. When the first waiter is removed, the next one of
+ * its key replaces it, at the end of the rotation.
  */
 #include "dispatch_queue.h"
 

@@ -27,7 +27,7 @@ static ap_filter_t **find_time_limit(conn_rec *c)
     return link;
 }
 
-/* Without mod_reqtimeout, which would take the wait for a slow body and close
+/* Bypasses mod_reqtimeout, which would treat the wait as a slow body and close
  * the connection. */
 static apr_status_t peek(conn_rec *c, apr_bucket_brigade *bb)
 {
@@ -49,7 +49,7 @@ static apr_status_t peek(conn_rec *c, apr_bucket_brigade *bb)
 bool agent_input_is_closed(conn_rec *c, agent_waiter_registry_t *registry,
                            const agent_waiter_t *waiter)
 {
-    /* Not the connection's pool, which would grow with the client's data. */
+    /* A pool of its own: the connection's would grow with the client's data. */
     apr_pool_t *scratch = agent_waiter_registry_make_pool(registry);
     apr_status_t rv = peek(c, apr_brigade_create(scratch, c->bucket_alloc));
     bool is_empty = APR_STATUS_IS_EAGAIN(rv);

@@ -40,8 +40,8 @@ typedef struct agent_waiter_limits_t {
     agent_waiter_threads_t threads;
     /* Interval between two heartbeats of a waiter. */
     apr_interval_time_t heartbeat;
-    /* For an MPM that announces the end of a child too late (prefork): polled
-     * each second; true stops the registry with `grace`. NULL = not needed. */
+    /* For an MPM that calls child_stopping too late (prefork): polled every
+     * second; true stops the registry with `grace`. NULL = not needed. */
     bool (*is_ending)(void);
     apr_interval_time_t grace;
 } agent_waiter_limits_t;

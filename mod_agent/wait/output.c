@@ -37,8 +37,9 @@
 #define UNSENT_BYTES (128 * 1024)
 /* Size of a held bucket; less data is copied before it is counted. */
 #define COPY_BYTES (64 * 1024)
-/* Free memory that a connection keeps once more was sent at once; MaxMemFree
- * for a hundred of them would be more than all else in a child. */
+/* Free memory that a connection keeps after a large piece of output; with
+ * MaxMemFree instead, a hundred connections would keep more than the rest of a
+ * child needs. */
 #define KEPT_BYTES (8 * 1024)
 
 struct agent_output_t {
@@ -47,11 +48,11 @@ struct agent_output_t {
     apr_bucket_brigade *held;
     /* Being passed to the core filter. */
     apr_bucket_brigade *piece;
-    /* Bytes of a response whose text ends with its request; 0 = none. */
-    apr_size_t kept;
+    /* Bytes of a response whose text is freed with its request; 0 = none. */
+    apr_size_t charged;
     /* Size of held when it was last counted. */
     apr_size_t counted;
-    /* Counts held, or kept if that is more. */
+    /* Counts the larger of held and charged. */
     agent_budget_share_t *share;
 };
 
@@ -166,19 +167,19 @@ static void count(agent_output_t *output)
 {
     apr_size_t held = count_bytes(output->held);
 
-    /* Also while the share is that of the whole text. */
+    /* Also while the share counts the whole text. */
     if (held < output->counted) {
         agent_budget_share_progress(output->share, apr_time_now());
     }
     output->counted = held;
     agent_budget_share_set(output->share,
-                           held > output->kept ? held : output->kept,
+                           held > output->charged ? held : output->charged,
                            apr_time_now());
 }
 
-void agent_output_keep(agent_output_t *output, apr_size_t bytes)
+void agent_output_charge(agent_output_t *output, apr_size_t bytes)
 {
-    output->kept = bytes;
+    output->charged = bytes;
     count(output);
 }
 
@@ -226,8 +227,9 @@ static void limit_kept(conn_rec *c, apr_size_t bytes)
     apr_allocator_max_free_set(apr_pool_allocator_get(c->pool), bytes);
 }
 
-/* Copies data that the socket did not accept and the request is about to free.
- * Its size is set first, which makes room in the budget. */
+/* Copies data that the socket did not accept and that the request is about to
+ * free. The budget is charged first, so that it evicts others before the copy
+ * is made. */
 static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
 {
     apr_size_t bytes = count_bytes(output->held);
@@ -309,7 +311,8 @@ agent_output_t *agent_output_add(conn_rec *c)
     return output;
 }
 
-void agent_output_own(const agent_output_t *output, const char *deployment)
+void agent_output_set_owner(const agent_output_t *output,
+                            const char *deployment)
 {
     agent_budget_share_set_owner(output->share, deployment);
 }

@@ -37,8 +37,9 @@ void agent_output_wait(const agent_output_t *output,
 /* Drops the data of a connection that is about to be closed. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);
 
-/* Sets the deployment, NULL for none, whose output the connection holds. */
-void agent_output_own(const agent_output_t *output, const char *deployment);
+/* Sets the deployment that the held output counts for; NULL: none. */
+void agent_output_set_owner(const agent_output_t *output,
+                            const char *deployment);
 
 /* Begins or ends holding output. Data still held at the end is sent with the
  * next brigade. */
@@ -47,7 +48,7 @@ void agent_output_hold(agent_output_t *output, bool holds);
 /* Charges the budget the larger of `bytes`, the text of the response, and the
  * buffered data, until the response is sent or its request ends. 0: it is sent.
  */
-void agent_output_keep(agent_output_t *output, apr_size_t bytes);
+void agent_output_charge(agent_output_t *output, apr_size_t bytes);
 
 /*
  * Writes what the socket accepts now. True: data is left, to be sent when the

@@ -30,7 +30,7 @@ static request_rec *unpark(agent_park_t *park)
     request_rec *r = park->r;
 
     agent_output_hold(park->output, false);
-    agent_output_keep(park->output, 0);
+    agent_output_charge(park->output, 0);
     if (park->waiter != NULL) {
         agent_waiter_unregister(park->waiter);
     }
@@ -85,7 +85,7 @@ int agent_park_advance(conn_rec *c, agent_park_t *park)
         if (agent_output_send(park->output, c)) {
             return agent_park_wait_for_client(c, park, AGENT_CLIENT_READS);
         }
-        agent_park_leave_client(park);
+        agent_park_release_client(park);
         if (park->is_finalized) {
             return finish(park);
         }
@@ -114,9 +114,10 @@ void agent_park_abandon(conn_rec *c, agent_park_t *park)
 
 /* ---- parking ---- */
 
-/* waiter: NULL when the response is complete and only has to be sent. */
-static void own_request(agent_park_t *park, request_rec *r,
-                        agent_waiter_t *waiter)
+/* Makes r the parked request. waiter: NULL when the response is complete and
+ * only has to be sent. */
+static void begin_request(agent_park_t *park, request_rec *r,
+                          agent_waiter_t *waiter)
 {
     park->r = r;
     park->waiter = waiter;
@@ -132,8 +133,8 @@ static int park_request(agent_park_t *park, request_rec *r,
                         const agent_parking_t *parking, agent_waiter_t *waiter)
 {
     park->parking = *parking;
-    agent_output_own(park->output, parking->deployment_id);
-    own_request(park, r, waiter);
+    agent_output_set_owner(park->output, parking->deployment_id);
+    begin_request(park, r, waiter);
     /* A first turn may read a large response: few are taken at a time. */
     if (!agent_waiter_keep_thread(waiter)) {
         return SUSPENDED;
@@ -221,7 +222,7 @@ bool agent_park_hold_response(const request_rec *r, const char *deployment_id)
     if (park == NULL || park->r != NULL) {
         return false;
     }
-    agent_output_own(park->output, deployment_id);
+    agent_output_set_owner(park->output, deployment_id);
     agent_output_hold(park->output, true);
     return true;
 }
@@ -230,12 +231,12 @@ int agent_park_send_response(request_rec *r, apr_size_t bytes)
 {
     agent_park_t *park = agent_park_find(r->connection);
 
-    own_request(park, r, NULL);
+    begin_request(park, r, NULL);
     finalize(park);
     if (!agent_output_send(park->output, r->connection)) {
         unpark(park);
         return OK;
     }
-    agent_output_keep(park->output, bytes);
+    agent_output_charge(park->output, bytes);
     return SUSPENDED;
 }

@@ -44,10 +44,10 @@ apr_status_t agent_park(int *result, request_rec *r,
 
 /* ---- waiting until a response was sent ---- */
 
-/* From now on the request's output does not block the thread; what its client
- * does not read is held (output.h), for the deployment or, if that is NULL, for
- * none. False, without effect: the request cannot
- * park, or is parked. */
+/* From now on the request's output does not block the thread; data that its
+ * client does not read is held (output.h) and counts for the deployment, unless
+ * that is NULL. False, without effect: the request cannot park, or is
+ * parked. */
 bool agent_park_hold_response(const request_rec *r, const char *deployment_id);
 
 /*

@@ -67,15 +67,15 @@ int agent_park_body_wait(conn_rec *c, agent_park_t *park)
         agent_output_send(park->output, c) ? AGENT_CLIENT_READS : event);
 }
 
-/* From here on the request is like any other: it may park, and its handler
- * delays no other body. */
+/* The body is complete: from here on the request is like any other, may park,
+ * and does not delay the bodies of others. */
 int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv)
 {
     request_rec *r = park->unread;
     int result;
 
     agent_park_restore_client(c, park);
-    agent_park_leave_client(park);
+    agent_park_release_client(park);
     if (!agent_body_slot_return(park->slot)) {
         rv = APR_EBUSY;
     }

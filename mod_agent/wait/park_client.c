@@ -164,10 +164,10 @@ int agent_park_wait_for_client(conn_rec *c, agent_park_t *park,
     return agent_park_wait_on(c, park, agent_client_dispatch_descriptor(wait));
 }
 
-void agent_park_leave_client(agent_park_t *park)
+void agent_park_release_client(agent_park_t *park)
 {
     park->waits_for_client = false;
     if (park->wait != NULL) {
-        agent_client_dispatch_leave(park->wait);
+        agent_client_dispatch_release(park->wait);
     }
 }

@@ -16,13 +16,15 @@ typedef struct agent_park_t {
     agent_parking_t parking;
     agent_waiter_t *waiter;
     bool wants_more;
-    /* Its response is complete; its end was passed to the filters. */
+    /* is_done: the response is complete. is_finalized: its end was passed to
+     * the filters. */
     bool is_done;
     bool is_finalized;
     /* The client's descriptor while an eventfd replaces it; else -1. */
     int client_fd;
-    /* Of the request, for its client to send or read; NULL = not needed yet.
-     * waits_for_client: it replaces the client's descriptor, not the waiter. */
+    /* The wait for the client to send or read; NULL = not needed yet.
+     * waits_for_client: its eventfd, not the waiter's, replaces the client's
+     * descriptor. */
     agent_client_wait_t *wait;
     bool waits_for_client;
     /* The request whose body is incomplete; NULL = none. */
@@ -56,8 +58,8 @@ int agent_park_wait_on(conn_rec *c, agent_park_t *park, int eventfd);
 int agent_park_wait_for_client(conn_rec *c, agent_park_t *park,
                                agent_client_event_t event);
 
-/* The request needs its client no longer: another one is dispatched. */
-void agent_park_leave_client(agent_park_t *park);
+/* The request no longer waits for its client: another one is dispatched. */
+void agent_park_release_client(agent_park_t *park);
 
 /* Takes turns of the parked request until it has to wait. Returns what the
  * process_connection hook returns. */

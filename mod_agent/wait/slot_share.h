@@ -2,8 +2,8 @@
 /*
  * Slots that deployments share: half of them are guaranteed, in equal parts,
  * and any deployment may take the others. A deployment that takes all it can
- * get leaves the parts of the others free. A request of no deployment, NULL,
- * takes one of those that are not guaranteed. The caller locks.
+ * get leaves the parts of the others free. A request without a deployment
+ * (NULL) takes a slot that is not guaranteed. The caller locks.
  */
 #ifndef AGENT_WAIT_SLOT_SHARE_H
 #define AGENT_WAIT_SLOT_SHARE_H

@@ -56,7 +56,7 @@ apr_time_t agent_timer_due_locked(const agent_waiter_registry_t *registry)
     return due;
 }
 
-/* Also when the clock was set back by more than a heartbeat. */
+/* Also true when the clock was set back by more than a heartbeat. */
 static bool is_heartbeat_due(const agent_waiter_t *waiter,
                              apr_interval_time_t heartbeat, apr_time_t now)
 {

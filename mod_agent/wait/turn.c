@@ -11,7 +11,7 @@
 agent_turn_t agent_turn_take(const agent_parking_t *parking,
                              agent_waiter_t *waiter, agent_wake_reason_t reason)
 {
-    /* Not the request's pool, which would grow while the request waits. */
+    /* A pool of its own: the request's would grow while it waits. */
     apr_pool_t *scratch = agent_waiter_registry_make_pool(parking->registry);
     agent_turn_t turn = parking->take_turn(parking->baton, reason, waiter,
                                            scratch);
@@ -38,7 +38,8 @@ static agent_wake_reason_t resolve_input(agent_wake_reason_t reason,
                                                       : AGENT_REASON_NONE;
 }
 
-/* The reason for the turn after one that left output: a query in any case. */
+/* The reason for the turn after one that left output: always one with a
+ * query. */
 static agent_wake_reason_t take_query_reason(const agent_parking_t *parking,
                                              agent_waiter_t *waiter,
                                              conn_rec *c)

@@ -11,9 +11,9 @@
 #include "waiter.h"
 
 typedef enum agent_turn_t {
-    /* Again when the waiter is woken. */
+    /* Take the next turn when the waiter is woken. */
     AGENT_TURN_WAIT,
-    /* Again as soon as the output is sent. */
+    /* Take the next turn as soon as the output is sent. */
     AGENT_TURN_MORE,
     /* The response is complete. */
     AGENT_TURN_DONE

@@ -4,8 +4,8 @@
  * changed, instead of one query for each waiter. The same query finds runs that
  * have ended without a notification.
  *
- * It is an optimization: events that it cannot deliver are left to the waiter's
- * own query, so a failure here loses none.
+ * It is an optimization: a waiter's own query finds the events that could not
+ * be delivered, so a failure here loses none.
  */
 #ifndef AGENT_WAIT_UPDATES_H
 #define AGENT_WAIT_UPDATES_H
@@ -20,7 +20,7 @@ void agent_updates_init(agent_updates_t *updates, agent_db_pool_t *db,
 void agent_updates_drop_locked(agent_waiter_t *waiter);
 
 /* Includes the run of this waiter in the next query. False: the waiter is not
- * subscribed and has to query for itself. */
+ * subscribed and has to query itself. */
 bool agent_updates_request_locked(agent_waiter_t *waiter);
 
 /* In the listen thread: handles a notification that names this run or thread

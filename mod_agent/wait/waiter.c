@@ -18,8 +18,8 @@
 
 /* ---- turns ---- */
 
-/* One heartbeat with one query stands for a query and a heartbeat: the turn of
- * a query alone may send nothing. */
+/* A pending query and a pending heartbeat become one HEARTBEAT_QUERY, since the
+ * turn of a query alone may send nothing. */
 static agent_wake_reason_t choose_reason(unsigned reasons)
 {
     agent_wake_reason_t first = AGENT_REASON_CLIENT_GONE;
@@ -80,7 +80,7 @@ bool agent_waiter_keep_thread(agent_waiter_t *waiter)
     return keeps;
 }
 
-/* A dispatched waiter has been through the queue: it may continue. */
+/* A dispatched waiter has already queued: it may continue. */
 agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
                                               bool has_more)
 {
@@ -92,7 +92,7 @@ agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
     if (has_more) {
         waiter->reasons |= 1U << AGENT_REASON_QUERY;
     }
-    /* An earlier turn has done what it was dispatched for. */
+    /* An earlier turn has handled the reasons that it was dispatched for. */
     if (waiter->is_dispatched && waiter->reasons == 0) {
         agent_dispatch_end_turn_locked(waiter);
     }

@@ -55,10 +55,11 @@ typedef struct agent_run_event_t {
 typedef struct agent_waiter_params_t {
     /* Id of the run or thread, a lower case UUID; borrowed. */
     const char *key;
-    /* Its owner; borrowed. NULL: none, without guaranteed slots. */
+    /* Owner of the run or thread; borrowed. NULL: none, and no guaranteed
+     * slots. */
     const char *deployment_id;
     agent_waiter_account_t account;
-    /* Whose key admitted the request; NULL: no key. Borrowed. */
+    /* Identity of the key that admitted the request; NULL: no key. Borrowed. */
     const agent_identity_t *identity;
     /* agent_client_address_number() of the client. */
     apr_uint64_t address;
@@ -70,7 +71,8 @@ typedef struct agent_waiter_params_t {
     /* Woken through agent_waiter_descriptor(), without a thread; otherwise a
      * thread blocks in agent_waiter_block(). */
     bool parked;
-    /* Stopped without grace when the child stops, unless it has an end. */
+    /* A stream, which is stopped without grace when the child stops, unless it
+     * has an end of its own (has_end), as an export has. */
     bool is_stream;
     bool has_end;
     /* Wakes once with QUERY when it has passed; 0: never. */
@@ -137,9 +139,9 @@ void agent_waiter_subscribe(agent_waiter_t *waiter, apr_int64_t after);
 void agent_waiter_subscribe_end(agent_waiter_t *waiter);
 
 /*
- * Returns the events that UPDATES announced, an array of agent_run_event_t,
- * valid until agent_waiter_end_turn(). The first ones may have been queried
- * already.
+ * Returns the events delivered with UPDATES, an array of agent_run_event_t,
+ * valid until agent_waiter_end_turn(). The waiter's own query may already have
+ * returned the first ones.
  */
 const apr_array_header_t *agent_waiter_updates(const agent_waiter_t *waiter);
 

@@ -3,8 +3,9 @@
  * The waiter registry of a child: which requests wait for which run or thread.
  * Four threads serve it. The listen thread receives notifications about runs;
  * the watch thread notices clients that disconnect and sends heartbeats; the
- * others check API keys and end those that expire (api_keys.h). They only wake
- * waiters (waiter.h) and never touch a connection.
+ * other two check API keys, and end the requests of keys that are revoked or
+ * expire (api_keys.h). They only wake waiters (waiter.h) and never touch a
+ * connection.
  */
 #ifndef AGENT_WAIT_WAITER_REGISTRY_H
 #define AGENT_WAIT_WAITER_REGISTRY_H

@@ -57,7 +57,7 @@ static bool is_account_full(const agent_waiter_table_t *table,
     return account->id != NULL && most >= 0 && count >= most;
 }
 
-/* An account keeps its entry: accounts with limits are few. */
+/* Entries of accounts are never removed: few accounts have limits. */
 static void count_account(agent_waiter_table_t *table,
                           const agent_waiter_params_t *params, int change)
 {

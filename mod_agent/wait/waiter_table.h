@@ -23,7 +23,7 @@ void agent_waiter_table_add_locked(agent_waiter_table_t *table,
 void agent_waiter_table_remove_locked(agent_waiter_table_t *table,
                                       agent_waiter_t *waiter);
 
-/* Takes the waiter out of by_timeout, unless it is not in it. */
+/* Removes the waiter from by_timeout; no effect if it is not in it. */
 void agent_waiter_table_drop_timeout_locked(agent_waiter_t *waiter);
 
 /* Returns the first waiter for a key, or NULL; the others follow by next.

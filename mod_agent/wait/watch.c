@@ -42,8 +42,8 @@ void agent_watch_close(const agent_waiter_registry_t *registry)
     close(registry->epoll_fd);
 }
 
-/* One event only: a socket whose client has shut down its sending side stays in
- * that state. */
+/* One event only (EPOLLONESHOT), because a socket whose client has shut down
+ * its sending side stays readable. */
 apr_status_t agent_watch_add(const agent_waiter_registry_t *registry,
                              const agent_waiter_t *waiter)
 {
@@ -88,8 +88,8 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     return left > 0 ? (int)((left + 999) / 1000) : 0;
 }
 
-/* A half-closed socket would be reported again at once; a reset still has to
- * be, which needs no flag. */
+/* A half-closed socket would be reported again at once, so only resets, which
+ * epoll reports without a flag, are watched from now on. */
 static agent_wake_reason_t read_event(const agent_waiter_registry_t *registry,
                                       const agent_waiter_t *waiter,
                                       uint32_t events)

@@ -13,7 +13,7 @@ void agent_watch_close(const agent_waiter_registry_t *registry);
 /* The thread's function; data is the registry. */
 void *APR_THREAD_FUNC agent_watch_run(apr_thread_t *thread, void *data);
 
-/* Makes the thread compute again when the next action is due. */
+/* Makes the thread recompute when the next action is due. */
 void agent_watch_interrupt(const agent_waiter_registry_t *registry);
 
 /* Watches the client of a waiter until it disconnects. Errors: those of

@@ -192,12 +192,12 @@ static void a_request_that_leaves_its_client_dispatches_the_next_one(
 
     open_clients(&clients);
     send_in_order(&clients);
-    agent_client_dispatch_leave(clients.waits[0]);
-    agent_client_dispatch_leave(clients.waits[0]);
-    agent_client_dispatch_leave(clients.waits[1]);
+    agent_client_dispatch_release(clients.waits[0]);
+    agent_client_dispatch_release(clients.waits[0]);
+    agent_client_dispatch_release(clients.waits[1]);
     for (int i = MOST; i < CLIENTS; i++) {
         wait_until_dispatched(&clients, i);
-        agent_client_dispatch_leave(clients.waits[i]);
+        agent_client_dispatch_release(clients.waits[i]);
     }
     close_clients(&clients);
 }
