@@ -297,7 +297,8 @@ static apr_status_t end_generation(void *data)
     return APR_SUCCESS;
 }
 
-/* The keys stay where they are, so that forget_keys() finds them. */
+/* The keys are not copied: agent_config_erase_keys() must find the only
+ * copy. */
 static void fill_keys(agent_webhook_config_t *webhooks,
                       const agent_server_config_t *config, apr_pool_t *pool)
 {
@@ -464,7 +465,7 @@ int agent_daemon_child_init(server_rec *server)
         current_daemon->is_one_process = true;
         return current_daemon->wake_fds[1];
     }
-    agent_config_forget_keys(agent_config_server(server));
+    agent_config_erase_keys(agent_config_server(server));
     if (life_fds != NULL) {
         close(life_fds[0]);
         close(life_fds[1]);

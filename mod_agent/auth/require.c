@@ -190,7 +190,7 @@ static authz_status check_location(const agent_identity_t *identity,
 static bool is_unknown(const agent_exclusion_t *use, request_rec *r)
 {
     return use->is_exclusion && !agent_provider_is_chosen(r)
-        && (r->user != NULL ? *r->user == '\0' : use->is_alone);
+        && (r->user != NULL ? *r->user == '\0' : use->lacks_demand);
 }
 
 /* Returns whether the identity is to be compared with the line; else *status is
@@ -311,7 +311,7 @@ static authz_status check_names(request_rec *r, const char *args,
 }
 
 /* A RewriteRule of the virtual host may answer before, for example. */
-static int note_authorization(request_rec *r)
+static int mark_authorization(request_rec *r)
 {
     apr_table_setn(r->notes, REACHED, "");
     return DECLINED;
@@ -416,7 +416,7 @@ void agent_require_register(apr_pool_t *pool)
     add(pool, ACCOUNT, &account_provider);
     add(pool, SCOPE, &scope_provider);
     add(pool, DEPLOYMENT, &deployment_provider);
-    ap_hook_check_access(note_authorization, NULL, NULL, APR_HOOK_REALLY_LAST,
+    ap_hook_check_access(mark_authorization, NULL, NULL, APR_HOOK_REALLY_LAST,
                          AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_fixups(admit, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_note_auth_failure(omit_challenge, NULL, NULL, APR_HOOK_FIRST);

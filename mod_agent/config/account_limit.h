@@ -6,7 +6,8 @@
 #include "../core/limit.h"
 #include "config.h"
 
-/* The largest value of a limit, that of stored bytes, and that of none. */
+/* The largest value of a limit, the largest one of stored_bytes, and the value
+ * that means no limit. */
 #define AGENT_LIMIT_MAX       1000000000
 #define AGENT_LIMIT_MAX_BYTES (APR_INT64_C(1000000) << 30)
 #define AGENT_LIMIT_NONE      (-1)
@@ -18,13 +19,14 @@ typedef struct agent_account_limit_t {
     apr_int64_t value;
 } agent_account_limit_t;
 
-/* Returns the limit of an account, NULL for the built-in one; or NONE. */
+/* Returns the limit that applies to an account (NULL: the built-in one), or
+ * AGENT_LIMIT_NONE. */
 apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
                                     agent_limit_name_t name,
                                     const char *account_id);
 
-/* Returns the AgentLimit of the account itself, NULL for that of all; or NULL.
- */
+/* Returns the AgentLimit that names the account (NULL: the one without an
+ * account); NULL if there is none. */
 const agent_account_limit_t *agent_account_limit_find(
     const agent_server_config_t *config, agent_limit_name_t name,
     const char *account_id);

@@ -2,7 +2,7 @@
 /*
  * Reads langgraph.json; see application.h. The folder may belong to somebody
  * whom the administrator does not trust: the file is opened only if it is a
- * regular one, and an error message has none of its text but names of members
+ * regular file, and error messages quote nothing of it except names of members
  * and paths of graphs.
  */
 #ifndef _GNU_SOURCE
@@ -59,8 +59,9 @@ static const char *print_type(json_object *value)
                          : json_type_to_name(json_object_get_type(value));
 }
 
-/* Where the scan has stopped; the column is in bytes, from 1. Equal keys are
- * found at the end of their object: the pointer says where they are. */
+/* Prints where the scan has stopped; the column is in bytes, from 1. Equal keys
+ * are only found at the end of their object, so for these the JSON pointer is
+ * printed. */
 static const char *print_place(const char *text, const agent_scan_t *scan,
                                apr_pool_t *pool)
 {
@@ -91,8 +92,8 @@ static const char *refuse_text(const reading_t *reading,
 
 /* ---- the file ---- */
 
-/* The kernel's own, such as those of /proc and /sys, store nothing, and have no
- * blocks; these may have none although they do. */
+/* File systems of the kernel, such as /proc and /sys, store no files and report
+ * no blocks; the ones listed here may report none although they store files. */
 static bool stores_files(const struct statfs *system)
 {
     return system->f_blocks > 0 || system->f_type == RAMFS_MAGIC
@@ -101,9 +102,10 @@ static bool stores_files(const struct statfs *system)
 }
 
 /* Returns a descriptor of the path if it is a regular file, else -1 and errno.
- * Opening another kind may wait, or have an effect, and so may reading one of
- * the kernel's, such as /proc/kmsg. EWOULDBLOCK: somebody holds a lease, for
- * which the opening would wait fs.lease-break-time seconds. */
+ * Opening a file of another kind may block or have side effects, and so may
+ * reading a file of the kernel, such as /proc/kmsg. EWOULDBLOCK: another
+ * process holds a lease on the file, for which open() would wait
+ * fs.lease-break-time seconds. */
 static int open_regular(const char *path, apr_pool_t *temp_pool)
 {
     int place = open(path, O_PATH | O_CLOEXEC);
@@ -219,7 +221,7 @@ static bool is_name(const char *text)
     return length > 0 && length <= AGENT_APPLICATION_NAME_MAX;
 }
 
-/* FILE:NAME, with something before and after the last colon. */
+/* Whether the text is FILE:NAME, with text before and after the last colon. */
 static bool is_path(const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -353,7 +355,7 @@ static const char *find_language(const reading_t *reading)
                                   in_python, NULL),
                       "Python beside JavaScript");
     }
-    /* Of an application in Python it is for the pages of `ui`. */
+    /* In a Python application node_version is that of the pages of `ui`. */
     reading->application->is_node = is_node
         || (in_python == NULL
             && agent_json_get(file->json, "node_version") != NULL);
@@ -400,8 +402,8 @@ static const char *check_versions(const reading_t *reading)
     return NULL;
 }
 
-/* Members without which the application would be less protected than its author
- * expects. */
+/* Refuses members that protect the application and that this server does not
+ * apply. */
 static const char *check_protection(const reading_t *reading)
 {
     json_object *file = reading->file->json;

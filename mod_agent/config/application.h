@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LangGraph applications: what httpd reads of their langgraph.json, which is
- * their graphs and their language. The rest is read by their runners.
+ * LangGraph applications. httpd reads the graphs and the language from their
+ * langgraph.json; their runners read the rest.
  */
 #ifndef AGENT_CONFIG_APPLICATION_H
 #define AGENT_CONFIG_APPLICATION_H
@@ -18,7 +18,7 @@ typedef struct agent_application_t {
     const char *name;
     /* Absolute, without a slash at its end. */
     const char *directory;
-    /* JavaScript or TypeScript; else Python. */
+    /* True: JavaScript or TypeScript; false: Python. */
     bool is_node;
     /* It is served although langgraph.json has `auth`. */
     bool ignores_auth;
@@ -37,9 +37,9 @@ typedef struct agent_application_graph_t {
 typedef struct agent_application_file_t {
     /* agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. */
     apr_array_header_t *graphs;
-    /* The file of a graph is one that Node imports with tsx. */
+    /* A graph is in a TypeScript file, which Node imports with tsx. */
     bool has_typescript;
-    /* All of it. */
+    /* The whole file. */
     struct json_object *json;
 } agent_application_file_t;
 
@@ -55,10 +55,10 @@ typedef struct agent_application_file_t {
 #define AGENT_APPLICATION_NODE   AGENT_APPLICATION_FOLDER "/node/bin/node"
 
 /*
- * Reads DIRECTORY/langgraph.json: sets the language, and *file. All is copied
- * to pool but file->json, which is in temp_pool: that is scratch, of at most 70
- * MB for a hostile file. Returns NULL, or the error message, in pool, which
- * names the file and the line or member.
+ * Reads DIRECTORY/langgraph.json: sets the language, and *file. All results are
+ * copied to pool, except file->json, which is in temp_pool; that is scratch
+ * memory, of at most 70 MB for a hostile file. Returns NULL, or the error
+ * message, in pool, which names the file and the line or member.
  */
 const char *agent_application_read(agent_application_t *application,
                                    agent_application_file_t *file,

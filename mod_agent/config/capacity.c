@@ -25,8 +25,8 @@
  * socket, its duplicate and an eventfd for half as many requests that wait for
  * their bodies. */
 #define WAITER_DESCRIPTORS 6
-/* For the rest of a child: log files, listeners, database connections and other
- * clients. */
+/* Descriptors for the rest of a child: log files, listeners, database
+ * connections and other clients. */
 #define OTHER_DESCRIPTORS 500
 /* One address may have 1/4 of the slots by default, and at least 8: a browser
  * may have several pages open. */
@@ -144,7 +144,8 @@ static int find_least_turns(void)
     return threads > LEAST_TURNS_PART ? threads / LEAST_TURNS_PART : 1;
 }
 
-/* Turns continue slowly while other requests keep the threads busy. */
+/* A minimum, so that turns continue, slowly, while other requests keep the
+ * threads busy. */
 int agent_capacity_min_turns(int connections)
 {
     return at_most(find_least_turns(), connections);

@@ -16,8 +16,8 @@ int agent_capacity_waiters(const agent_server_config_t *config);
 /* Returns how many requests may wait and hold a thread each. */
 int agent_capacity_blocked_waiters(const agent_server_config_t *config);
 
-/* Returns how many requests may wait for the rest of their bodies: half as many
- * as may wait otherwise. */
+/* Returns how many requests may wait for the rest of their bodies: half of
+ * agent_capacity_waiters(). */
 int agent_capacity_body_waiters(const agent_server_config_t *config);
 
 /* Returns how many requests of one client address may wait, where `slots` may
@@ -37,9 +37,10 @@ int agent_capacity_child_connections(int size);
  * waiting requests may use at the same time: half of them. */
 int agent_capacity_turn_connections(int size);
 
-/* Return how many threads may continue parked requests at the same time: min
- * always, up to max while more than `reserved` threads are idle. connections:
- * of the function above; further threads would only wait for one. */
+/* Return how many threads may continue parked requests at the same time: always
+ * min, and up to max while more than `reserved` threads are idle. connections:
+ * as returned by agent_capacity_turn_connections(); more threads would only
+ * wait for a connection. */
 int agent_capacity_min_turns(int connections);
 int agent_capacity_max_turns(int connections);
 int agent_capacity_reserved_threads(void);

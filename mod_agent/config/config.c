@@ -71,7 +71,7 @@ agent_server_config_t *agent_config_server(const server_rec *server)
     return ap_get_module_config(server->module_config, &agent_module);
 }
 
-void agent_config_forget_keys(agent_server_config_t *config)
+void agent_config_erase_keys(agent_server_config_t *config)
 {
     for (int i = 0; i < config->graphs->nelts; i++) {
         agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,

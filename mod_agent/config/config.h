@@ -20,7 +20,7 @@
 typedef struct agent_server_config_t {
     const char *database;
     const char *node;
-    /* See region.h. */
+    /* AgentRegion, AgentWrongRegion and AgentRegionURL; see region.h. */
     const char *region;
     int wrong_region;
     apr_array_header_t *regions; /* of agent_region_t */
@@ -85,8 +85,9 @@ void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
 agent_server_config_t *agent_config_server(const server_rec *server);
 
 /* Overwrites the keys of models and webhooks, in httpd's children. Headers of
- * webhooks are in httpd's own copy of the configuration, too. */
-void agent_config_forget_keys(agent_server_config_t *config);
+ * webhooks are not overwritten: httpd's own copy of the configuration has them
+ * too. */
+void agent_config_erase_keys(agent_server_config_t *config);
 
 /* The following functions return a value or its default. Texts are borrowed
  * from the configuration, unless a pool is passed. */

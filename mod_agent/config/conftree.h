@@ -30,8 +30,8 @@ bool agent_conftree_has_word(const char *name, const char *word);
 bool agent_conftree_host_has_word(const ap_directive_t *directive,
                                   const char *name, const char *word);
 
-/* Returns how many different arguments a directive has in all sections;
- * fallback counts as one of them. */
+/* Returns the number of different values that a directive has in all sections;
+ * fallback, the value where it is absent, is one of them. */
 int agent_conftree_count(const char *name, const char *fallback);
 
 /* <AuthzProviderAlias PROVIDER NAME ARGS>, in pool. */

@@ -25,7 +25,8 @@ static bool is_name(const char *text)
     return length > 0 && length <= AGENT_APPLICATION_NAME_MAX;
 }
 
-/* Directives of a server may stand in <AgentGraph> too. */
+/* httpd allows a server-level directive inside <AgentGraph>, too; this refuses
+ * it. */
 static const char *check_place(cmd_parms *cmd)
 {
     const ap_directive_t *parent = cmd->directive->parent;
@@ -133,7 +134,7 @@ const char *agent_directive_application(cmd_parms *cmd, void *dir,
 static const char *set_program(const char **out, cmd_parms *cmd,
                                const char *arg)
 {
-    agent_unused_directive_note(cmd, NULL);
+    agent_unused_directive_record(cmd, NULL);
     *out = ap_server_root_relative(cmd->pool, arg);
     return NULL;
 }

@@ -39,8 +39,8 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                 &ttl_range);
 }
 
-/* Makes the list, and sets *is_none. None must stand alone: beside other values
- * one of them would have no effect. */
+/* Makes the list, and sets *is_none. `None` must be the only value: it
+ * contradicts all others. */
 static const char *begin_list(apr_array_header_t **list, bool *is_none,
                               const cmd_parms *cmd, const char *arg, int size)
 {
@@ -103,7 +103,8 @@ const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,
     match = ap_pregcomp(cmd->pool,
                         apr_pstrcat(cmd->pool, "\\A(?:", arg, ")\\z", NULL),
                         AP_REG_EXTENDED);
-    /* Also alone: parentheses that close the group would match a part. */
+    /* The argument is compiled alone, too: with unbalanced parentheses it could
+     * close the group, and match a part of an origin. */
     if (match == NULL || ap_pregcomp(cmd->pool, arg, AP_REG_EXTENDED) == NULL) {
         return apr_psprintf(cmd->pool,
                             "AgentAllowOriginMatch: expected a regular "
@@ -167,7 +168,7 @@ const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
     }
     config->deployment = agent_deployment_print(
         name, id != NULL ? id : AGENT_ACCOUNT_ID, cmd->pool);
-    agent_unused_directive_note(cmd, config->deployment);
+    agent_unused_directive_record(cmd, config->deployment);
     return NULL;
 }
 
@@ -188,7 +189,7 @@ const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
                             "'%s'",
                             agent_address_expected(arg), arg);
     }
-    /* A block without an IPv4 form is compared as it is. */
+    /* A block without an IPv4 equivalent is compared as an IPv6 block. */
     agent_address_unmap_block(&block);
     APR_ARRAY_PUSH(config->trusted, agent_address_block_t) = block;
     return NULL;

@@ -11,10 +11,10 @@
 static const agent_size_range_t memory_range = {
     APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
 
-/* Notes the directive, and returns the settings that it changes. */
+/* Records the directive, and returns the settings that it changes. */
 static agent_runner_settings_t *begin_change(cmd_parms *cmd, void *dir)
 {
-    agent_unused_directive_note(cmd, NULL);
+    agent_unused_directive_record(cmd, NULL);
     return &((agent_dir_config_t *)dir)->runner;
 }
 

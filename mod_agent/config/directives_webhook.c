@@ -29,7 +29,8 @@
 /* The start of a variable in a header's value. */
 #define VARIABLE "%{osenv:"
 
-/* The secret of the host in which the directive is, which may have it twice. */
+/* Returns the secret of the directive's host, which exists already if the
+ * directive is repeated. */
 static agent_webhook_secret_t *get_secret(agent_server_config_t *config,
                                           const server_rec *server)
 {
@@ -120,7 +121,7 @@ static const char *resolve_variables(const char *text, apr_pool_t *pool)
 {
     const char *value = "";
 
-    /* ${ is left of a variable that httpd does not know. */
+    /* httpd leaves ${NAME} as it is if it does not know the variable. */
     if (strstr(text, "${") != NULL) {
         return NULL;
     }
@@ -129,7 +130,8 @@ static const char *resolve_variables(const char *text, apr_pool_t *pool)
         const char *variable = read_variable(&text, next + strlen(VARIABLE),
                                              pool);
 
-        /* Bounded: AGENT_HEADER_VALUE_MAX, and a variable without bytes. */
+        /* Bounded: stops after AGENT_HEADER_VALUE_MAX bytes, or at a variable
+         * that is not set. */
         if (variable == NULL || strlen(value) > AGENT_HEADER_VALUE_MAX) {
             return NULL;
         }

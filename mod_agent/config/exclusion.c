@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds exclusions of keys, refuses those that an alias cannot make, and warns
- * of others that do not do so; see exclusion.h. It reads httpd's configuration
- * tree: mod_authz_core keeps its lines for itself.
+ * Finds exclusions of keys, refuses those by an alias, and warns of those
+ * without effect; see exclusion.h. Reads httpd's configuration tree, because
+ * mod_authz_core does not export its lines.
  */
 #include "exclusion.h"
 
@@ -32,7 +32,7 @@ typedef struct tree_t {
     apr_pool_t *pool;
     /* Of agent_conftree_alias_t, by name. */
     apr_hash_t *aliases;
-    /* Of cached_t, by section: what its lines demand, and its AuthType. */
+    /* Of cached_t, by section: the demands of its lines, and its AuthType. */
     apr_hash_t *demands;
     apr_hash_t *types;
 } tree_t;
@@ -115,8 +115,8 @@ static bool is_own_provider(const char *provider)
 #define DEMANDS_KEY  2U
 #define DEMANDS_BOTH (DEMANDS_USER | DEMANDS_KEY)
 
-/* Providers of httpd and mod_auth_openidc that deny any request without a user.
- * Of another one that is not known. */
+/* Providers of httpd and mod_auth_openidc that deny every request without a
+ * user. Whether others do is not known. */
 static bool needs_user(const char *provider)
 {
     static const char *const providers[] = {
@@ -154,7 +154,8 @@ static unsigned line_demands(const tree_t *tree,
 
 static unsigned find_demands(const tree_t *tree, const ap_directive_t *node);
 
-/* Each of a <RequireAny> must, one of a <RequireAll>. */
+/* A <RequireAny> demands what each of its lines demands, a <RequireAll> what
+ * any of them demands. */
 static unsigned combine_demands(const tree_t *tree, const ap_directive_t *node,
                                 bool is_any)
 {
@@ -187,8 +188,8 @@ static unsigned find_demands(const tree_t *tree, const ap_directive_t *node)
                      tree->pool);
 }
 
-/* The section whose lines are those beside an exclusion: a <RequireNone> is one
- * as a whole. */
+/* Returns the section that an exclusion belongs to; a <RequireNone> is one
+ * exclusion as a whole. */
 static const ap_directive_t *find_section(const ap_directive_t *directive)
 {
     const ap_directive_t *exclusion = directive;
@@ -200,8 +201,9 @@ static const ap_directive_t *find_section(const ap_directive_t *directive)
     return exclusion->parent;
 }
 
-/* Of the lines beside an exclusion, and around it: *section becomes the one
- * around them. */
+/* Returns the demands of the other lines of the exclusion's section and of the
+ * <RequireAll> sections around it. *section becomes the first section around
+ * these. */
 static unsigned find_demands_beside(const tree_t *tree,
                                     const ap_directive_t **section)
 {
@@ -214,7 +216,7 @@ static unsigned find_demands_beside(const tree_t *tree,
     return demands;
 }
 
-static bool is_alone(const tree_t *tree, const ap_directive_t *directive)
+static bool lacks_demand(const tree_t *tree, const ap_directive_t *directive)
 {
     const ap_directive_t *section = find_section(directive);
 
@@ -265,7 +267,8 @@ static const tree_t *read_tree(apr_pool_t *pool)
     return tree;
 }
 
-/* Of the lines of a .htaccess, only exclusions need the tree. */
+/* Reads the tree only for exclusions, since a .htaccess is read with each
+ * request. */
 agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
                                        apr_pool_t *pool)
 {
@@ -278,7 +281,7 @@ agent_exclusion_t agent_exclusion_read(const ap_directive_t *directive,
     line = read_line(directive, pool);
     if (is_negated(directive, &line)) {
         exclusion.is_exclusion = true;
-        exclusion.is_alone = is_alone(read_tree(pool), directive);
+        exclusion.lacks_demand = lacks_demand(read_tree(pool), directive);
     }
     return exclusion;
 }
@@ -290,8 +293,8 @@ typedef struct check_t {
     const char *problem;
 } check_t;
 
-/* Whether `not`, or a <RequireNone>, reverses what a line says, perhaps more
- * than once. */
+/* Whether `not` or a <RequireNone> negates the line; several may negate it
+ * repeatedly. */
 static bool is_reversed(const ap_directive_t *directive, const line_t *line)
 {
     const ap_directive_t *section = directive->parent;
@@ -370,8 +373,8 @@ static auth_type_t read_type(const ap_directive_t *section)
     return type;
 }
 
-/* Of the sections around a line. Without one, locations that do not enclose it
- * may have one that applies. */
+/* The AuthType of the sections around a line. If they have none, one of a
+ * location elsewhere may apply. */
 static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
 {
     unsigned type = TYPE_NONE;
@@ -386,13 +389,14 @@ static auth_type_t find_type(const tree_t *tree, const ap_directive_t *section)
     return type;
 }
 
-/* The other lines are those of its section, and those that AuthMerging adds. */
+/* "Other lines" are those of the section, and those that AuthMerging adds. */
 #define NOBODY "nobody whom the other lines admit without a key"
 
-/* A line beside which no key is demanded. */
-static const char *print_excluded(auth_type_t type, bool is_alone)
+/* Describes the requests that an exclusion excludes where no other line demands
+ * a key. */
+static const char *print_excluded(auth_type_t type, bool lacks_demand)
 {
-    if (type == TYPE_KEYS || !is_alone) {
+    if (type == TYPE_KEYS || !lacks_demand) {
         return NOBODY;
     }
     return type == TYPE_OTHER ? "everybody without a user"
@@ -429,7 +433,7 @@ static void check(const ap_directive_t *directive, void *baton)
                                    "key beside '%s', got none at %s:%d: it "
                                    "excludes %s",
                  directive->args, directive->filename, directive->line_num,
-                 print_excluded(type, is_alone(tree, directive)));
+                 print_excluded(type, lacks_demand(tree, directive)));
 }
 
 void agent_exclusion_warn(server_rec *server, apr_pool_t *pool)

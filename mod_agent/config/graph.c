@@ -38,8 +38,8 @@ const agent_graph_t *agent_graph_get(const agent_server_config_t *config, int i)
     return APR_ARRAY_IDX(config->graphs, i, const agent_graph_t *);
 }
 
-/* Both places of a name that a deployment has twice. what: of a graph, or of an
- * application. */
+/* Returns the error message for a name that a deployment has twice, with both
+ * lines. what: the kind of name, that of a graph or of an application. */
 static const char *print_twice(const agent_graph_t *first,
                                const agent_graph_t *second, const char *what,
                                const char *name, apr_pool_t *pool)

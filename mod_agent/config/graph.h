@@ -10,7 +10,7 @@
 /* One tool of a built-in graph. */
 typedef struct agent_tool_t {
     const char *name;
-    /* NULL for a built-in tool. */
+    /* Method and URL of an HTTP tool; NULL for a built-in tool. */
     const char *method;
     const char *url;
     const char *description;
@@ -22,9 +22,10 @@ typedef struct agent_tool_t {
  * application. */
 typedef struct agent_graph_t {
     const char *name;
-    /* Its deployment's name; set by agent_graph_assign(). */
+    /* Name of its deployment; set by agent_graph_assign(). */
     const char *deployment;
-    /* The host, and the line, with <AgentGraph> or AgentApplication. */
+    /* The host and the directive, <AgentGraph> or AgentApplication, that
+     * declare it. */
     const server_rec *server;
     const ap_directive_t *directive;
     /* UUIDv5 of the name: the graph's system assistant, in any deployment. */

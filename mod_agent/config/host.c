@@ -10,7 +10,8 @@
 #include "../private.h"
 #include "conftree.h"
 
-/* Where the configuration has one handler: the places of <VirtualHost>s. */
+/* The sections that have one handler: the positions of their <VirtualHost>s in
+ * the files. */
 typedef struct handler_t {
     const char *name;
     apr_hash_t *hosts;
@@ -62,7 +63,8 @@ static handler_t find(const char *name, apr_pool_t *pool)
     return handler;
 }
 
-/* In its own section; that of the main server is the rest of the file. */
+/* Whether the host itself has the handler; the main server's section is the
+ * rest of the file. */
 static bool has(const handler_t *handler, const server_rec *host)
 {
     return host->is_virtual

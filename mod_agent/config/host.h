@@ -12,12 +12,12 @@
 void agent_host_find_handlers(agent_server_config_t *config,
                               const server_rec *server, apr_pool_t *pool);
 
-/* Whether any host has a handler, or a graph: with a database the server has
- * waiters, and a supervisor. */
+/* Whether any host has a handler or a graph. If so, a server with a database
+ * has a waiter registry and a supervisor. */
 bool agent_host_is_any(const agent_server_config_t *config);
 
-/* Whether it serves deployments and is not a platform host: its paths are
- * not those of AgentRegionURL. */
+/* Whether the host serves deployments and is not a platform host, so that
+ * AgentRegionURL does not apply to its paths. */
 bool agent_host_has_deployments_only(const agent_server_config_t *config,
                                      const server_rec *host);
 

@@ -38,7 +38,8 @@ void *agent_location_merge_dir(apr_pool_t *pool, void *base, void *add);
 /* Returns the values of a (virtual) host outside of its locations, borrowed. */
 const agent_dir_config_t *agent_location_host(const server_rec *server);
 
-/* Returns AgentDeployment outside of its locations: that of its graphs. */
+/* Returns the AgentDeployment of a host outside of its locations, to which its
+ * graphs belong. */
 const char *agent_location_host_deployment(const server_rec *server);
 
 /* Returns the request's configuration, borrowed from it. */
@@ -48,7 +49,7 @@ const agent_dir_config_t *agent_location_dir(const request_rec *r);
 const char *agent_location_handler(request_rec *r);
 
 /* Whether a section of the request's (virtual) host has SetHandler name. Linear
- * in its sections, until one has it. */
+ * in the number of its sections. */
 bool agent_location_host_has_handler(request_rec *r, const char *name);
 
 /* The following functions return a value or its default, borrowed from the

@@ -8,7 +8,7 @@
 
 /*
  * Checks members that httpd, agentctl or the runners read, beside `graphs`:
- * their types, not their values. An absent member and null are right. Returns
+ * their types, not their values. Absent members and null are valid. Returns
  * NULL, or what was expected ("a text as node_version"), with the type that was
  * found in *got. Both are in pool or constant.
  */

@@ -14,7 +14,7 @@
 #include "directives.h"
 #include "value.h"
 
-/* Two lists of eight, and room to replace them. */
+/* Enough for two lists of eight addresses, and for their replacements. */
 #define ADDRESSES_MAX 64
 #define UNTIL         "until="
 
@@ -69,7 +69,7 @@ static bool is_date(const char *text)
         return false;
     }
     given = date;
-    /* It makes the 31st of April the 1st of May. */
+    /* timegm() normalizes the 31st of April to the 1st of May. */
     return timegm(&date) != -1 && date.tm_mday == given.tm_mday
         && date.tm_mon == given.tm_mon;
 }
@@ -96,7 +96,7 @@ static const char *add_address(apr_array_header_t *addresses, cmd_parms *cmd,
     return NULL;
 }
 
-/* httpd itself splits no more than 64 words. */
+/* Splits the line itself, because httpd splits at most 64 words. */
 static apr_array_header_t *split(const char *line, apr_pool_t *pool)
 {
     apr_array_header_t *words = apr_array_make(pool, 2, sizeof(const char *));
@@ -200,7 +200,7 @@ static void warn_of_past(const agent_server_config_t *config, const char *name,
 {
     const apr_array_header_t *addresses = list_of(config, list);
 
-    /* Dates of one form: their order is that of the days. */
+    /* Dates in this format sort as text. */
     for (int i = 0; i < addresses->nelts; i++) {
         const agent_published_address_t *address = &APR_ARRAY_IDX(
             addresses, i, agent_published_address_t);

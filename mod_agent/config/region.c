@@ -88,8 +88,8 @@ const char *agent_region_set(cmd_parms *cmd, void *dir, const char *arg)
     return check_name(cmd, arg);
 }
 
-/* URLs are sent in headers and in HTML: they have no character that means
- * something there, and neither query nor user. */
+/* URLs are sent in headers and in HTML, so they must have no character with a
+ * meaning there, and neither a query nor a user. */
 static bool is_plain_url(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -202,8 +202,9 @@ typedef struct log_check_t {
     apr_pool_t *pool;
 } log_check_t;
 
-/* The condition follows file and format; mod_log_config compares its case as
- * little. An expression that names the variable is not evaluated. */
+/* The condition follows file and format, and is compared without regard to
+ * case, as mod_log_config does. An expression that names the variable counts as
+ * one that skips; it is not evaluated. */
 static bool skips_wrong_regions(const char *args, apr_pool_t *pool)
 {
     const char *condition;

@@ -32,8 +32,8 @@ const char *agent_region_print_urls(const agent_region_t *region, bool with_web,
 /* Returns AgentWrongRegion: 403, 421 or 307. */
 int agent_region_wrong_status(const agent_server_config_t *config);
 
-/* Whether all virtual hosts and paths of the server, also those of other
- * handlers, refuse keys of other regions: it has AgentRegion, AgentRegionURL or
+/* Whether the server refuses keys of other regions on all virtual hosts and
+ * paths, also those of other handlers. True with AgentRegion, AgentRegionURL or
  * a platform host. */
 bool agent_region_is_guarded(const agent_server_config_t *config);
 
@@ -43,8 +43,8 @@ const char *agent_region_set_urls(cmd_parms *cmd, void *dir, int argc,
                                   char *const argv[]);
 const char *agent_region_set_wrong(cmd_parms *cmd, void *dir, const char *arg);
 
-/* Set in the environment of a request with a key of another region, to the name
- * of that. */
+/* Environment variable of a request with a key of another region: the name of
+ * that region. */
 #define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
 
 /* Warns of AgentRegionURLs without the server's own region, and of access logs

@@ -12,7 +12,7 @@
 #include "unused_directive.h"
 
 #define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
-/* 100 runs of built-in graphs need a quarter of them. */
+/* 100 concurrent runs of built-in graphs need a quarter of these. */
 #define DEFAULT_FILES    4096
 #define DEFAULT_BUSY_SEC 60
 #define DEFAULT_RUN_SEC  3600
@@ -42,7 +42,7 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     return settings;
 }
 
-/* The pool has a graph, perhaps only the last one. */
+/* Each pool has at least one graph. */
 static const agent_graph_t *find_first(const agent_server_config_t *config,
                                        const agent_graph_pool_t *key)
 {
@@ -149,7 +149,7 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
     return NULL;
 }
 
-/* Whether a graph before that one is of its host. */
+/* Whether an earlier graph has the same host. */
 static bool is_of_earlier_host(const agent_server_config_t *config, int number)
 {
     for (int i = 0; i < number; i++) {

@@ -13,7 +13,7 @@
 /* -1 or NULL: unset. */
 typedef struct agent_runner_settings_t {
     const char *user;
-    /* The programs that execute applications; NULL: those of the path. */
+    /* The programs that execute applications; NULL: those found in PATH. */
     const char *python;
     const char *node;
     int runners;
@@ -25,17 +25,18 @@ typedef struct agent_runner_settings_t {
     apr_int64_t recycle_memory;
     int files;
     int processes; /* 0: no limit */
-    /* Of all runners together; 0: no limit. cpu: percent of one processor. */
+    /* Limits of all runners of the pool together; 0: no limit. cpu: percent of
+     * one processor. */
     apr_int64_t pool_memory;
     int pool_processes;
     int pool_cpu;
     /* Longest iteration of a runner's event loop; 0: no limit. */
     apr_interval_time_t busy_timeout;
-    /* 0: runners do not end for lack of work. */
+    /* Idle time after which a runner ends; 0: never. */
     apr_interval_time_t idle_time;
     /* Longest execution of a run. */
     apr_interval_time_t run_timeout;
-    /* Of items that are put without a lifetime; 0: for ever. */
+    /* Lifetime of store items that are put without one; 0: for ever. */
     apr_interval_time_t store_ttl;
 } agent_runner_settings_t;
 
@@ -54,8 +55,8 @@ agent_runner_settings_t agent_runner_settings_get(
 const char *agent_runner_settings_check(
     const struct agent_server_config_t *config, apr_pool_t *pool);
 
-/* Warns of each host with graphs whose runners are killed for their memory
- * before they are replaced for it. */
+/* Warns of each host with graphs whose runners would exceed their memory limit,
+ * and be killed, before AgentRunnerRecycleMemory replaces them. */
 void agent_runner_settings_warn(const struct agent_server_config_t *config,
                                 server_rec *server);
 

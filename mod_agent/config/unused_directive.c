@@ -15,7 +15,7 @@
 #include "dbd.h"
 #include "graph.h"
 
-void agent_unused_directive_note(cmd_parms *cmd, const char *deployment)
+void agent_unused_directive_record(cmd_parms *cmd, const char *deployment)
 {
     agent_server_config_t *config = agent_config_server(cmd->server);
     agent_host_directive_t *entry = apr_array_push(config->host_directives);

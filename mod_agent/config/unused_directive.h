@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives whose values are valid, but which have no effect, or not the one
- * that they seem to have, for lack of graphs or of API keys. */
+/* Directives with valid values that have no effect, or not the apparent one,
+ * because graphs or API keys are missing. */
 #ifndef AGENT_CONFIG_UNUSED_DIRECTIVE_H
 #define AGENT_CONFIG_UNUSED_DIRECTIVE_H
 
@@ -16,12 +16,12 @@ typedef struct agent_host_directive_t {
     bool is_in_section;
 } agent_host_directive_t;
 
-/* Remembers a directive for agent_unused_directive_check(). deployment: the
- * value of an AgentDeployment; NULL: a directive of runners. */
-void agent_unused_directive_note(cmd_parms *cmd, const char *deployment);
+/* Records a directive for agent_unused_directive_check(). deployment: the value
+ * of an AgentDeployment; NULL: a directive of runners. */
+void agent_unused_directive_record(cmd_parms *cmd, const char *deployment);
 
-/* Returns the directive of runners with that name that holds in a host: its own
- * last one, or that of the main server; NULL if neither has one. */
+/* Returns the directive of runners with that name that applies to a host: its
+ * own last one, or that of the main server; NULL if neither has one. */
 const ap_directive_t *agent_unused_directive_find(
     const agent_server_config_t *config, const server_rec *host,
     const char *name);

@@ -17,7 +17,7 @@ agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd)
 }
 
 const char *agent_value_account(const char **out, cmd_parms *cmd,
-                                const char *arg, const char *place)
+                                const char *arg, const char *previous)
 {
     static const char prefix[] = "account=";
     char id[AGENT_UUID_SIZE];
@@ -31,7 +31,7 @@ const char *agent_value_account(const char **out, cmd_parms *cmd,
         return apr_psprintf(cmd->pool,
                             "%s: expected account= and the id of an account "
                             "after the %s, got '%s'",
-                            cmd->cmd->name, place, arg);
+                            cmd->cmd->name, previous, arg);
     }
     *out = apr_pstrdup(cmd->pool, id);
     return NULL;

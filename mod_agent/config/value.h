@@ -24,12 +24,12 @@ typedef struct agent_size_range_t {
     bool allows_zero;
 } agent_size_range_t;
 
-/* The limits of a duration, in units of `unit`. */
+/* The limits of a duration, in `unit`. */
 typedef struct agent_duration_range_t {
     apr_int64_t low;
     apr_int64_t high;
-    /* Of the limits, and of a number without a unit: "ms", "s", "min" or "d".
-     */
+    /* The unit of the limits, and of a number without one: "ms", "s", "min" or
+     * "d". */
     const char *unit;
     /* Must be a multiple of the unit. */
     bool is_whole;
@@ -42,10 +42,10 @@ typedef struct agent_duration_range_t {
  * message. */
 agent_server_config_t *agent_value_server(const char **problem, cmd_parms *cmd);
 
-/* Reads account=ID. arg: NULL without one, for which *out is NULL. place: the
- * argument that it follows. */
+/* Reads account=ID. arg: NULL without one, for which *out is NULL. previous:
+ * the argument before it, for the error message. */
 const char *agent_value_account(const char **out, cmd_parms *cmd,
-                                const char *arg, const char *place);
+                                const char *arg, const char *previous);
 
 /* Reads a whole number from low to high. */
 const char *agent_value_number(apr_int64_t *out, cmd_parms *cmd,
