@@ -161,12 +161,12 @@ static void record_use(const attempt_t *attempt)
 static apr_status_t ask_database(agent_identity_t *out,
                                  const attempt_t *attempt, const char *text)
 {
-    agent_key_record_t record = {.is_used = true};
+    agent_key_record_t record = {.is_use_recorded = true};
 
     if (find_record(&record, attempt) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    if (!record.is_used) {
+    if (!record.is_use_recorded) {
         record_use(attempt);
     }
     agent_key_cache_add(attempt->auth->cache, text, &record.identity,

@@ -121,5 +121,5 @@ bool agent_key_record_read(agent_key_record_t *out, const char *body,
         && read_scopes(&identity->scopes, agent_raw_get(object, "scopes"), pool)
         && read_expiry(&identity->expires_at,
                        agent_raw_get(object, "expires_in_ms"), begun_at)
-        && read_flag(&out->is_used, agent_raw_get(object, "is_used"));
+        && read_flag(&out->is_use_recorded, agent_raw_get(object, "is_used"));
 }

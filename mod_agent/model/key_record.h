@@ -13,8 +13,8 @@ typedef struct agent_key_record_t {
     agent_identity_t identity;
     /* The home of its account. */
     char region[AGENT_API_KEY_REGION_MAX + 1];
-    /* Its use in this hour is recorded. */
-    bool is_used;
+    /* The use of the key in this hour is recorded already. */
+    bool is_use_recorded;
 } agent_key_record_t;
 
 /*

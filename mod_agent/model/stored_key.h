@@ -18,8 +18,8 @@ apr_status_t agent_stored_key_find(agent_key_record_t *out, agent_db_pool_t *db,
                                    agent_error_t **err, apr_pool_t *pool);
 
 /* Records that the key is used in this hour; to be called when the record above
- * has is_used false. A failure, such as that of a database that accepts no
- * writes, says nothing about the key. */
+ * has is_use_recorded false. A failure, such as that of a database that accepts
+ * no writes, says nothing about the key. */
 apr_status_t agent_stored_key_use(agent_db_pool_t *db, const char *key_id,
                                   agent_error_t **err, apr_pool_t *pool);
 

@@ -65,7 +65,7 @@ static void all_members_are_read(void **state)
     assert_true(reads(&record, print(NO_MEMBER, NULL, *state), *state));
     assert_int_equal(record.digest[31], 0xab);
     assert_string_equal(record.region, "eu");
-    assert_true(record.is_used);
+    assert_true(record.is_use_recorded);
     assert_string_equal(identity->account_id, UUID);
     assert_string_equal(identity->deployment_id, UUID);
     assert_string_equal(identity->deployment, "shop");
@@ -91,7 +91,7 @@ static void null_is_all_deployments_no_user_and_no_expiry(void **state)
     assert_string_equal(record.identity.deployment, "");
     assert_null(record.identity.user_id);
     assert_true(record.identity.expires_at == AGENT_CLOCK_NEVER);
-    assert_false(record.is_used);
+    assert_false(record.is_use_recorded);
 }
 
 static void a_record_without_one_of_its_members_is_refused(void **state)
