@@ -61,7 +61,7 @@ static apr_status_t check_account(agent_call_t *call)
     return agent_requester_check_scope(call, route->scope);
 }
 
-/* A client that sends a key needs to know that it was not looked at. */
+/* Tells a client that has sent a key that this location does not read keys. */
 static const char *describe_unread_key(request_rec *r)
 {
     const char *key;
@@ -125,8 +125,8 @@ static apr_status_t check_identity(agent_call_t *call, const char *account_id)
         : APR_SUCCESS;
 }
 
-/* Where no key is required, one of another region is refused all the same: what
- * follows it is not for this one. */
+/* A key of another region is refused even where no key is required: the
+ * request's data belongs to that region. */
 static apr_status_t check_request(agent_call_t *call, const char *account_id)
 {
     return call->identity != NULL
@@ -145,7 +145,7 @@ static apr_status_t check_open(agent_call_t *call)
         : APR_SUCCESS;
 }
 
-/* Judged by the peer of the connection, which mod_remoteip does not change. A
+/* Decides by the peer of the connection, which mod_remoteip does not change. A
  * socket of both families has IPv4 peers as mapped addresses. */
 static bool is_peer_trusted(const agent_call_t *call)
 {
@@ -159,7 +159,7 @@ static bool is_peer_trusted(const agent_call_t *call)
                 && agent_address_is_in_any(blocks, (const void *)&v4)));
 }
 
-/* x-user-id is anybody's word, unless it is that of a trusted proxy. */
+/* Any client can send x-user-id; it is believed only from a trusted proxy. */
 static bool is_header_believed(const agent_call_t *call)
 {
     return call->r->user == NULL
@@ -167,7 +167,7 @@ static bool is_header_believed(const agent_call_t *call)
             && is_peer_trusted(call));
 }
 
-/* r->user also if a module other than this one has authenticated it. */
+/* Uses r->user also if another module has authenticated it. */
 static void set_user(agent_call_t *call)
 {
     const agent_identity_t *identity = call->identity;

@@ -10,7 +10,8 @@
 #include "credential.h"
 #include "key_cache.h"
 
-/* Refused keys of one address, in the time from the first one on. */
+/* The number of refused keys of one address within FAILURE_TIME of the
+ * first. */
 #define FAILURE_LIMIT 20
 #define FAILURE_TIME  apr_time_from_sec(10)
 
@@ -100,8 +101,8 @@ static apr_status_t refuse_key(const attempt_t *attempt)
                            attempt->pool);
 }
 
-/* Compares also without a record, so that the time of the response does not
- * tell whether there is one. */
+/* Compares even without a record, so that the response time does not reveal
+ * whether there is one. */
 static bool is_secret(const attempt_t *attempt,
                       const agent_key_record_t *record)
 {
@@ -121,8 +122,9 @@ static bool is_genuine(const attempt_t *attempt,
         && strcmp(attempt->key.region, attempt->auth->region) == 0;
 }
 
-/* The database's reference from accounts to its region ensures it: an account
- * of another region is an error of the database, 503, not of the client. */
+/* A foreign key of the schema ensures that accounts belong to the database's
+ * region: an account of another region is an error of the database, 503, not of
+ * the client. */
 static apr_status_t check_home(const attempt_t *attempt,
                                const agent_key_record_t *record)
 {

@@ -13,8 +13,8 @@ typedef struct agent_auth_request_t {
     const char *authorization;
     /* agent_client_address_number() */
     apr_uint64_t address;
-    /* The request's key was verified before: failures of others at its address
-     * do not keep it from being verified again. */
+    /* The request's key was verified before: it is verified again even if its
+     * address has too many failures. */
     bool is_renewal;
 } agent_auth_request_t;
 
@@ -26,7 +26,7 @@ apr_status_t agent_authenticate_create(agent_auth_t **out, agent_db_pool_t *db,
 /*
  * *out: the owner of the request's key, in pool. Errors: UNAUTHORIZED without a
  * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES, REGION_MISMATCH, and those
- * of the database. Of a key in the cache no error is possible.
+ * of the database. A key in the cache causes no error.
  */
 apr_status_t agent_authenticate(const agent_identity_t **out,
                                 agent_auth_t *auth,

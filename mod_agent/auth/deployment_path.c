@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers for deployments that a platform host does not serve; see
- * deployment_path.h. A location that serves one asks for a key before anything
- * else is looked at: the same is done here, in a hook, so that no request tells
- * which names there are.
+ * deployment_path.h. A location that serves one requires a key before it checks
+ * anything else. This hook does the same, so that no response reveals which
+ * names exist.
  */
 #include "deployment_path.h"
 
@@ -35,8 +35,8 @@ static bool is_not_served(request_rec *r)
         && path[length] != '\0' && path[length] != '/';
 }
 
-/* Without a key as AuthType AgentKey answers, else as to a key of another
- * account. */
+/* Responds to a request without a key as AuthType AgentKey does, and to one
+ * with a key as if the key were of another account. */
 static int refuse(request_rec *r)
 {
     const agent_child_t *child = agent_child_state_get();
@@ -52,6 +52,7 @@ static int refuse(request_rec *r)
 
 void agent_deployment_path_register(void)
 {
-    /* The location is known, and whether mod_proxy takes the request. */
+    /* At this hook the location is known, and whether mod_proxy takes the
+     * request. */
     ap_hook_header_parser(refuse, NULL, NULL, APR_HOOK_LAST);
 }

@@ -2,9 +2,10 @@
 /*
  * A hash of verified keys, and a ring in the order in which they were added;
  * see key_cache.h. A key is kept as a keyed hash, SipHash-2-4 under two random
- * secrets of the process: nothing can be computed from a hash elsewhere,
- * another text has the same one with a probability of 2^-128, and since nobody
- * knows the hash of a text, the time of a comparison tells nothing about a key.
+ * secrets of the process: the hash is useless outside of the process, two texts
+ * have the same one with a probability of 2^-128, and since no client can
+ * compute the hash of a text, the time of a comparison reveals nothing about a
+ * key.
  */
 #include "key_cache.h"
 
@@ -34,8 +35,8 @@ struct agent_key_cache_t {
     /* Protects the members below; never held during a statement. */
     agent_lock_t *lock;
     apr_hash_t *by_hash;
-    /* The entries, made when they are first needed: a pool frees none. The
-     * next one to be used is the oldest. */
+    /* The entries, allocated when first needed and then reused, since a pool
+     * frees nothing. `next` is the oldest. */
     entry_t **entries;
     int size;
     int next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys that a child has verified, for AGENT_KEY_CACHE_TIME: the time after
- * which a revocation takes effect on every child of every host, also while
+ * Caches the keys that a child has verified, for AGENT_KEY_CACHE_TIME. After
+ * that time a revocation takes effect in every child of every host, even if
  * notifications are lost. All functions may be called by any thread.
  */
 #ifndef AGENT_AUTH_KEY_CACHE_H
@@ -15,7 +15,7 @@
 #include "../core/identity.h"
 
 #define AGENT_KEY_CACHE_TIME apr_time_from_sec(2)
-/* Keys; the one that was added first is dropped for another one. */
+/* Capacity in keys; the oldest entry is evicted for a new one. */
 #define AGENT_KEY_CACHE_SIZE 4096
 /* Of a user id, with its NUL: 200 characters of 4 bytes. A longer one is not
  * kept. */

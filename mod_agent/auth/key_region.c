@@ -29,7 +29,7 @@
 
 #define SEPARATORS " \t,"
 
-/* Whether a header has a key at this place. */
+/* Parses the key at the beginning of word. */
 static bool read_key(agent_api_key_t *key, const char *word, size_t length)
 {
     char text[AGENT_API_KEY_SIZE];
@@ -57,8 +57,8 @@ static bool is_foreign(agent_api_key_t *key, const char *word, size_t length,
             || agent_region_find(config, key->region) != NULL);
 }
 
-/* Whether a header, or NULL, has the key of another region of the service, also
- * beside other words. */
+/* Whether a header (NULL: absent) contains a key of another region of the
+ * service, also among other words. */
 static bool find_key(agent_api_key_t *key, const char *header,
                      const agent_server_config_t *config)
 {
@@ -78,8 +78,8 @@ static bool find_key(agent_api_key_t *key, const char *header,
 
 #define DECISION "agent_key_region"
 
-/* For several hooks and the handler; in the pool, which an internal redirect
- * shares with its request. */
+/* The result for the hooks and the handler of a request; in its pool, which an
+ * internal redirect shares. */
 typedef struct decision_t {
     /* The values of the headers: a module may change them afterwards, as
      * `RequestHeader set x-api-key KEY early` does. */
@@ -135,9 +135,9 @@ static void set_variable(request_rec *r, const char *region)
     }
 }
 
-/* Path and query as the client has sent them: httpd decodes those of
- * r->parsed_uri, and an internal redirect has its own. Of "//a/b", a path to
- * httpd, apr_uri_parse() would take the first part for a host. */
+/* Path and query as the client sent them: httpd decodes those in r->parsed_uri,
+ * and an internal redirect has its own. "//a/b" is a path for httpd, but
+ * apr_uri_parse() would parse "a" as a host. */
 static const char *find_path(const request_rec *r)
 {
     apr_uri_t uri;
@@ -154,13 +154,14 @@ static const char *find_path(const request_rec *r)
         : "/";
 }
 
-/* home: NULL where its addresses are not known, or lead to another API. */
+/* home: the region of the key; NULL if its addresses are not known or are those
+ * of another API. */
 static void set_headers(request_rec *r, const agent_api_key_t *key,
                         const agent_region_t *home, int status)
 {
     apr_table_t *headers = r->err_headers_out;
 
-    /* The body, which is not read, would follow. */
+    /* The connection is closed: the unread body would follow. */
     r->connection->keepalive = AP_CONN_CLOSE;
     apr_table_set(headers, "X-Agent-Home-Region", key->region);
     if (home == NULL) {
@@ -175,7 +176,7 @@ static void set_headers(request_rec *r, const agent_api_key_t *key,
     }
 }
 
-/* There is no redirect to an address that is not known. */
+/* Without a known address there is no redirect. */
 static int choose_status(const agent_server_config_t *config,
                          const agent_region_t *home)
 {
@@ -233,9 +234,9 @@ apr_status_t agent_key_region_check(request_rec *r,
     return APR_EGENERAL;
 }
 
-/* A request of an API that concerns nobody's data, such as GET /ok: its handler
- * answers it, unless a RewriteRule of the location names another one. The
- * document of an error is not asked for by the client. */
+/* Whether the request concerns no customer's data, such as GET /ok: its handler
+ * responds, unless a RewriteRule of the location sets another handler. Not for
+ * an ErrorDocument, which the client did not request. */
 static bool is_open(request_rec *r)
 {
     const agent_route_t *route = agent_router_route(r);
@@ -246,10 +247,10 @@ static bool is_open(request_rec *r)
             || strcmp(r->handler, agent_location_handler(r)) == 0);
 }
 
-/* The empty response keeps an ErrorDocument from being sent: with ProxyPass its
- * request would have the key. Where r is the request of such a document, httpd
- * answers the first request that had an error, here with the status of the
- * refusal, and without the headers of that error. */
+/* The empty response keeps an ErrorDocument from being sent: with ProxyPass,
+ * the request for that document would carry the key. If r is the request for
+ * such a document, httpd responds to the first request, with the status of this
+ * refusal and without the headers of the first error. */
 static int refuse(request_rec *r, const agent_error_t *err)
 {
     int status = agent_problem_refuse(r, NULL, err);
@@ -266,8 +267,8 @@ static int refuse(request_rec *r, const agent_error_t *err)
     return status;
 }
 
-/* httpd refuses such a path, and logs it with the client's address. The flags
- * are its own. */
+/* Whether httpd would refuse the path, and log it with the client's address;
+ * with the same flags as httpd. */
 static bool is_invalid(const request_rec *r)
 {
     const core_server_config *core = ap_get_core_module_config(
@@ -283,7 +284,8 @@ static bool is_invalid(const request_rec *r)
         && !ap_normalize_path(path, flags);
 }
 
-/* Requests that httpd refuses before the next hook are not logged either. */
+/* Marks the request now, so that it is not logged if httpd refuses it before
+ * the next hook. */
 static int mark_request(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
@@ -371,7 +373,8 @@ void agent_key_region_register(void)
     /* The locations are known, the path is not decoded yet. */
     ap_hook_pre_translate_name(refuse_early, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_translate_name(send_refusal, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    /* Now it is known whether mod_proxy has taken it from an API. */
+    /* At this hook it is known whether mod_proxy has taken the request from an
+     * API. */
     ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Now also whether another handler has. */
     ap_hook_fixups(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_LAST);

@@ -85,7 +85,7 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
 #define USER_BEFORE "agent_user_before"
 
 /* An access checker may have set the user, as mod_ssl's does (SSLUserName):
- * httpd would take the request for authenticated, and not ask for a key. */
+ * httpd would then consider the request authenticated and not require a key. */
 static int put_user_aside(request_rec *r)
 {
     if (r->user != NULL && agent_provider_is_chosen(r)) {

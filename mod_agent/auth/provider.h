@@ -21,8 +21,8 @@ bool agent_provider_is_chosen(request_rec *r);
  */
 apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err);
 
-/* Sets the headers of a 401: the challenge, and that the connection is closed
- * where a body, which nobody reads, would follow. */
+/* Sets the headers of a 401: the challenge, and `Connection: close` if an
+ * unread body would follow. */
 void agent_provider_challenge(request_rec *r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Authorization providers; see require.h. Each denies a request without an
- * identity so that httpd authenticates it, and compares with the words of its
- * line, of which one suffices.
+ * identity, so that httpd authenticates it, and grants if the identity matches
+ * one of the words of its line.
  */
 #include "require.h"
 
@@ -119,11 +119,11 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
     return parse_line(out, cmd, DEPLOYMENT, line, check_name);
 }
 
-/* A note of the request: a line has denied the scopes of its key. */
+/* In r->notes: a line has denied the scopes of the key. */
 #define SCOPE_DENIED "agent_scope_denied"
-/* A note of the request: its Require is next. */
+/* In r->notes: the Require directives are evaluated next. */
 #define REACHED "agent_authorization_reached"
-/* A note of the request: its Require has admitted it. */
+/* In r->notes: the Require directives have admitted the request. */
 #define ADMITTED "agent_admitted"
 
 /* ---- checks ---- */
@@ -166,8 +166,8 @@ static authz_status hide_deployment(request_rec *r)
     return AUTHZ_GENERAL_ERROR;
 }
 
-/* The location serves a deployment, and the key is for another one, of its
- * account or not: the handler refuses it, whatever Require permits. */
+/* Denies a key for another deployment than the location serves, also of the
+ * same account: the handler would refuse it in any case. */
 static authz_status check_location(const agent_identity_t *identity,
                                    request_rec *r)
 {
@@ -184,9 +184,9 @@ static authz_status check_location(const agent_identity_t *identity,
 }
 
 /* Whether an exclusion denies a request without an identity: the location reads
- * no keys, and the request has no user, or an anonymous one (""). Where another
- * line demands a user, httpd asks for one first; a user of another AuthType has
- * no account, and is not excluded. */
+ * no keys, and the request has no user or an anonymous one (""). If another
+ * line demands a user, httpd authenticates first; a user of another AuthType
+ * has no account and is not excluded. */
 static bool is_unknown(const agent_exclusion_t *use, request_rec *r)
 {
     return use->is_exclusion && !agent_provider_is_chosen(r)
@@ -202,8 +202,8 @@ static bool is_checked(authz_status *status, const line_t *line,
         *status = AUTHZ_DENIED_NO_USER;
         return false;
     }
-    /* Excludes everybody: `not` makes a denial neutral, and denies what is
-     * granted. */
+    /* Granted, so that the line with `not` denies the request; a denial would
+     * be neutral. */
     if (identity == NULL) {
         agent_unread_deny(r);
         *status = AUTHZ_GRANTED;
@@ -310,7 +310,8 @@ static authz_status check_names(request_rec *r, const char *args,
                                : check_own(r, line);
 }
 
-/* A RewriteRule of the virtual host may answer before, for example. */
+/* Not set if, for example, a RewriteRule of the virtual host responds
+ * before. */
 static int mark_authorization(request_rec *r)
 {
     apr_table_setn(r->notes, REACHED, "");
@@ -354,8 +355,8 @@ static void explain(request_rec *r, agent_error_id_t id, const char *detail)
     agent_problem_refuse(r, agent_child_state_get(), err);
 }
 
-/* Whether a verified key is refused before the handler, by a line that does
- * not say why: one with `not`, for example. */
+/* Whether a request with a verified key is refused before the handler by a line
+ * that gives no reason, such as one with `not`. */
 static bool is_denied_key(request_rec *r)
 {
     return agent_binding_of_request(r) != NULL && agent_router_of(r) != NULL
@@ -372,8 +373,8 @@ static bool is_unauthorizable(request_rec *r)
         && apr_table_get(r->notes, ADMITTED) == NULL;
 }
 
-/* A scope that is missing: one response for all handlers, also those of other
- * modules. */
+/* Sends the same response for a missing scope with all handlers, also those of
+ * other modules. */
 static void explain_denial(request_rec *r)
 {
     bool is_forbidden = r->status == HTTP_FORBIDDEN;

@@ -8,9 +8,9 @@
 #include "../wait/turn.h"
 
 /*
- * Verifies the key again before a piece of a long request writes, if the last
- * time is too long ago, since AGENT_REASON_KEY_INVALID is late where the
- * statement of all keys fails or waits. Errors: those of call->renew; the
+ * Verifies the key again before a piece of a long request writes, if its last
+ * verification is too old: AGENT_REASON_KEY_INVALID comes late when the query
+ * for all keys fails or is delayed. Errors: those of call->renew; the
  * connection is then closed after the response, except with POOL_EXHAUSTED,
  * after which the request may continue.
  */
@@ -20,8 +20,9 @@ apr_status_t agent_invalid_key_check(agent_call_t *call);
  * Returns APR_EGENERAL. */
 apr_status_t agent_invalid_key_set(agent_call_t *call);
 
-/* Ends the response after AGENT_REASON_KEY_INVALID: with 401 or, has_begun, so
- * that the client sees that it is incomplete. Returns DONE. */
+/* Ends the response after AGENT_REASON_KEY_INVALID: with 401 or, if it has
+ * begun, by an abort, which shows the client that it is incomplete. Returns
+ * DONE. */
 agent_turn_t agent_invalid_key_respond(agent_call_t *call, bool has_begun);
 
 #endif
