@@ -2,10 +2,10 @@
 /*
  * Accounts, as their customers manage them. key_id: of the request's key, whose
  * account is changed, and which is checked again in the transaction of the
- * change: UNKNOWN_KEY when it was revoked since it was verified. Errors of all:
- * those of agent_db_pool_call() too. Actions that the audit log records: also
- * TOO_MANY_ACTIONS, but for the end of a key or of the account; new keys: also
- * LIMIT.
+ * change: UNKNOWN_KEY if it was revoked since it was verified. All functions
+ * also return the errors of agent_db_pool_call(). Those whose action the audit
+ * log records also return TOO_MANY_ACTIONS, except the revocation of a key and
+ * the closing of the account; those that make a key also return LIMIT.
  */
 #ifndef AGENT_MODEL_ACCOUNT_H
 #define AGENT_MODEL_ACCOUNT_H
@@ -14,7 +14,7 @@
 #include "../core/raw.h"
 #include "page.h"
 
-/* *body: whose key it is. */
+/* *body: the owner of the key. */
 apr_status_t agent_account_describe_key(const char **body, agent_db_pool_t *db,
                                         const char *key_id, agent_error_t **err,
                                         apr_pool_t *pool);
@@ -45,7 +45,7 @@ typedef struct agent_account_deletion_t {
     /* The deletion token that the client has chosen, checked; NULL: a new one
      * is made. */
     const char *token;
-    /* For how long logs and backups are kept; -1: not known. */
+    /* Days for which logs and backups are kept; -1: unknown. */
     int log_days;
     int backup_days;
 } agent_account_deletion_t;
@@ -107,8 +107,8 @@ typedef struct agent_account_part_t {
     int limit;
 } agent_account_part_t;
 
-/* The keys, and what was done with the account; page->next: the next `after`.
- */
+/* Lists the keys of the account, or its audit log; page->next: the next
+ * `after`. */
 apr_status_t agent_account_keys(agent_page_t *page, agent_db_pool_t *db,
                                 const agent_account_part_t *part,
                                 agent_error_t **err, apr_pool_t *pool);
@@ -121,7 +121,7 @@ apr_status_t agent_account_begin_export(agent_db_pool_t *db, const char *key_id,
                                         agent_error_t **err, apr_pool_t *pool);
 
 /* The rows of the account, as lines of JSON: page->next: the next `after`, a
- * cursor. limit: the bytes of a part, which has one row more at most. */
+ * cursor. limit: the size of a part in bytes, which its last row may exceed. */
 apr_status_t agent_account_export(agent_page_t *page, agent_db_pool_t *db,
                                   const agent_account_part_t *part,
                                   agent_error_t **err, apr_pool_t *pool);

@@ -20,7 +20,8 @@ static const char *print_days(int days, apr_pool_t *pool)
     return days >= 0 ? apr_itoa(pool, days) : NULL;
 }
 
-/* At least as many bits as a secret of a key, if it is random. */
+/* Whether the token has enough characters that a random one cannot be guessed:
+ * 192 bits at least. */
 static bool is_token(const char *text)
 {
     static const char *const chars =

@@ -15,7 +15,7 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  const char *assistant_id, agent_error_t **err,
                                  apr_pool_t *pool);
 
-/* The depth that draws all levels. */
+/* The depth that stands for all levels. */
 #define AGENT_ASSISTANT_ANY_DEPTH (-1)
 
 /* The request for a description of an assistant's graph. All borrowed. */
@@ -27,16 +27,17 @@ typedef struct agent_assistant_describe_t {
     int depth;
     /* For subgraphs: the namespace of one; NULL: all of the graph. */
     const char *namespace;
-    /* For subgraphs: those of subgraphs too. */
+    /* For subgraphs: includes subgraphs of subgraphs. */
     bool recurse;
     /* As in state.h. */
     apr_interval_time_t timeout;
 } agent_assistant_describe_t;
 
-/* Describes the graph of an assistant. *body NULL: the result of a call is the
- * response, of ref->run_id or an earlier one, and of a thread of the same id;
- * *changed: as in run.h, twice the id of the call. Errors: ASSISTANT_NOT_FOUND,
- * GRAPH_NOT_FOUND, those of agent_json_scan_request() for the namespace. */
+/* Describes the graph of an assistant. If *body is NULL, a call computes the
+ * response: ref->run_id, or an earlier call that is still pending. The call's
+ * id is also the id of its thread; *changed: as in run.h, that id twice.
+ * Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, those of
+ * agent_json_scan_request() for the namespace. */
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
     const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,
@@ -45,7 +46,7 @@ apr_status_t agent_assistant_describe(
 /* A search of assistants, or a list of versions. All borrowed. */
 typedef struct agent_assistant_query_t {
     const char *deployment_id;
-    /* Whose versions are listed. */
+    /* The assistant whose versions are listed. */
     const char *assistant_id;
     /* For a search: as in agent_assistant_write_t. */
     const char *const *known_graph_ids;

@@ -16,7 +16,7 @@
 /* Longest text of a number within any of the limits. */
 #define NUMBER_BYTES 64
 /* Bounds of a metadata object, so that an index can hold it. */
-/* PostgreSQL looks for each of them in all elements of an array. */
+/* PostgreSQL compares each of these with all elements of a stored array. */
 #define CONTAINED_ELEMENTS   64
 #define METADATA_KEYS        64
 #define METADATA_KEY_BYTES   64

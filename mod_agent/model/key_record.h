@@ -11,7 +11,7 @@ typedef struct agent_key_record_t {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
     /* Its key_id is set by agent_stored_key_find(). */
     agent_identity_t identity;
-    /* The home of its account. */
+    /* The region of its account. */
     char region[AGENT_API_KEY_REGION_MAX + 1];
     /* The use of the key in this hour is recorded already. */
     bool is_use_recorded;
@@ -20,8 +20,8 @@ typedef struct agent_key_record_t {
 /*
  * Reads the object of agent.find_api_key(); the identity's user is in pool.
  * begun_at: when the query began, of the monotonic clock. False: a member is
- * absent or has another type. A member that is null grants more than one with
- * a value, so an absent one is never read as null.
+ * absent or has another type. null grants more than a value does, so an absent
+ * member is never read as null.
  */
 bool agent_key_record_read(agent_key_record_t *out, const char *body,
                            apr_time_t begun_at, apr_pool_t *pool);

@@ -5,14 +5,15 @@
 
 #include "../db/pool.h"
 
-/* A parameter max_bytes: composing as much takes some milliseconds. */
+/* The usual value of a parameter max_bytes: composing that much JSON takes a
+ * few milliseconds. */
 #define AGENT_PAGE_LIMIT "262144"
 
 /* Borrowed from a result, or in pool. */
 typedef struct agent_page_t {
-    /* JSON text; NULL: the records have more than max_bytes, and those beyond
-     * that were not read. max_bytes NULL: the keys of records of about 16 MB,
-     * as the text of an array. */
+    /* JSON text; NULL: the records have more than max_bytes, and the rest was
+     * not read. With max_bytes NULL: the keys of records of about 16 MB, as a
+     * JSON array. */
     const char *body;
     /* The offset of the next page; NULL after the last one. */
     const char *next;
@@ -45,8 +46,8 @@ typedef struct agent_page_records_t {
 } agent_page_records_t;
 
 /*
- * Reads the next records, joined by commas and with one before them unless they
- * are the first: `bytes` of them and one more. cursor: "1.0" for the first
+ * Reads the next records, until they exceed `bytes`, joined by commas, with a
+ * comma before them unless they are the first. cursor: "1.0" for the first
  * part. *next: the cursor of the part after it, NULL for the last one. Records
  * that were deleted are missing. Large values (values.h) are in parts of their
  * own. Errors: RUN_NOT_FOUND, of a single run; CHECKPOINT_NOT_FOUND when values

@@ -69,7 +69,7 @@ apr_status_t agent_run_delete(const char **cursor, const char **changed,
 typedef struct agent_run_cancel_t {
     /* interrupt or rollback. */
     const char *action;
-    /* For the record of the run; NULL: a request, which gives no reason. */
+    /* Stored in the record of the run; NULL: a client that gave no reason. */
     const char *reason;
 } agent_run_cancel_t;
 

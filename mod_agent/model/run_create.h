@@ -34,12 +34,12 @@ typedef struct agent_run_creation_t {
     const char *request;
 } agent_run_creation_t;
 
-/* Creates a run on the thread creation->ref.thread_id. APR_EAGAIN: earlier runs
- * that its strategy ends were ended, *changed, and others are left: call again
- * with *body, a bigint, as before, which is NULL at the first call. It falls
- * with each call, so that runs which others create between them continue.
- * Errors: THREAD_NOT_FOUND, THREAD_BUSY, ASSISTANT_NOT_FOUND,
- * CHECKPOINT_NOT_FOUND, IDEMPOTENCY. */
+/* Creates a run on the thread creation->ref.thread_id. APR_EAGAIN: some of the
+ * earlier runs that its strategy ends were ended (*changed), and more are left:
+ * call again with before = *body, the text of a bigint; NULL in the first call.
+ * It decreases with each call, so that runs which other requests create between
+ * the calls are not ended. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
+ * ASSISTANT_NOT_FOUND, CHECKPOINT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
@@ -47,8 +47,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
                               apr_pool_t *pool);
 
 /* Creates a run on a new thread with the id creation->ref.thread_id. *body: as
- * of agent_run_create(); strategy is not read. Errors: ASSISTANT_NOT_FOUND,
- * IDEMPOTENCY. */
+ * agent_run_create() returns it; strategy is not read. Errors:
+ * ASSISTANT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
                                         agent_error_t **err, apr_pool_t *pool);

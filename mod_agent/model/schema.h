@@ -28,8 +28,8 @@ apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
 apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
                                     apr_pool_t *pool);
 
-/* The body of POST /assistants/{assistant_id}/latest. *version: left unchanged
- * without the member, which is required if it is 0. */
+/* The body of POST /assistants/{assistant_id}/latest. *version is unchanged
+ * without the member; if it was 0 before, the member is required. */
 apr_status_t agent_schema_version(int *version, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool);
 

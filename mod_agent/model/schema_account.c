@@ -6,7 +6,7 @@
 
 /* 200 characters; the constraints of PostgreSQL count those. */
 #define NAME_BYTES 800
-/* Of the name of a member that an error repeats. */
+/* Most bytes of a member's name that an error quotes. */
 #define KEY_BYTES 64
 /* Of an invitation, which is shorter. */
 #define INVITATION_BYTES 200
@@ -81,8 +81,8 @@ static const agent_check_t *const bodies[] = {sign_up_members, update_members,
                                               delete_members, key_members,
                                               rotation_members};
 
-/* A misspelt member, such as "scope", would be ignored: the key would have
- * other scopes than its owner means. */
+/* Refuses unknown members: a misspelt one, such as "scope", would be ignored,
+ * and the key would have other scopes than intended. */
 static apr_status_t check_names(const agent_check_t *members, agent_raw_t body,
                                 const agent_check_path_t *path)
 {

@@ -8,7 +8,8 @@
 
 #include "../core/uuid.h"
 
-/* Graphs above a subgraph, with itself; bytes of the names of all. */
+/* Most graphs from the root to a subgraph, and most bytes of their names
+ * together. */
 #define MAP_MEMBERS 64
 #define MAP_BYTES   32768
 
@@ -43,7 +44,7 @@ apr_status_t agent_schema_check_map(const agent_check_t *check,
     return APR_SUCCESS;
 }
 
-/* Of a checkpoint, which may be one of a subgraph. */
+/* Members of a checkpoint, which may be one of a subgraph. */
 const agent_check_t agent_schema_checkpoint_members[] = {
     {.key = "thread_id", .check = agent_check_uuid},
     {.key = "checkpoint_id", .check = agent_check_uuid},

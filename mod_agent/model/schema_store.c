@@ -84,7 +84,8 @@ static apr_status_t check_value(const agent_check_t *check, agent_raw_t value,
         : agent_check_refuse(path, "an object of at most 1048576 bytes");
 }
 
-/* Which members of a value are indexed: there is no index. */
+/* `index` names the members of a value to index: it is checked and ignored,
+ * since there is no such index. */
 static apr_status_t check_index(const agent_check_t *check, agent_raw_t value,
                                 const agent_check_path_t *path)
 {

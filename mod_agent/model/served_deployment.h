@@ -14,9 +14,9 @@ apr_status_t agent_served_deployments_create(agent_served_deployments_t **out,
 
 /*
  * *id: the id of a deployment (core/deployment.h), as long as the table lives.
- * The first call for another one than `default` asks the database, which
- * creates a deployment that it does not have; a failure is not remembered. The
- * texts are those of the configuration, which bounds the table. Errors:
+ * The first call for a deployment other than `default` queries the database,
+ * which creates the deployment if necessary; a failure is not cached. The texts
+ * come from the configuration, which bounds the size of the table. Errors:
  * DEPLOYMENT_NOT_FOUND, when its account does not exist or is closed; LIMIT,
  * when it would be one more than the account may have; and those of
  * agent_db_pool_query().

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries of a thread's state, and updates by clients: calls that the thread's
- * graph answers. ref: the thread, and the id of the call as run_id. Errors: as
- * in run.h. */
+/* Parameters for queries of a thread's state, and updates by clients: an update
+ * is a call, which the thread's graph executes. ref: the thread, and the id of
+ * the call as run_id. Errors: as in run.h. */
 #ifndef AGENT_MODEL_STATE_H
 #define AGENT_MODEL_STATE_H
 
@@ -20,8 +20,8 @@ typedef struct agent_state_query_t {
     const char *before;
 } agent_state_query_t;
 
-/* The query as the body of the POST that asks for the same, in pool; NULL: it
- * has no members. */
+/* Returns the query as the body of the equivalent POST, in pool; NULL: it has
+ * no members. */
 const char *agent_state_print_query(const agent_state_query_t *query,
                                     apr_pool_t *pool);
 
@@ -65,9 +65,10 @@ apr_status_t agent_state_join(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* Ends the call, whose time is over, and returns its result as
- * agent_state_join(), never APR_EAGAIN. Nothing of it is saved later. Further
- * errors: CALL_TIMEOUT when a runner had it, NO_RUNNER when none did. */
+/* Ends the call, which has timed out, and returns its result as
+ * agent_state_join() does, but never APR_EAGAIN. No later result of it is
+ * saved. Further errors: CALL_TIMEOUT when a runner had it, NO_RUNNER when none
+ * did. */
 apr_status_t agent_state_end(const char **body, agent_db_pool_t *db,
                              const agent_run_ref_t *ref, agent_error_t **err,
                              apr_pool_t *pool);

@@ -9,17 +9,17 @@
 /*
  * Sets *out to the record of a valid key, with the digest of its secret, which
  * the caller has to compare; its user is in pool. begun_at: as in
- * agent_key_record_read(). Errors: AGENT_E_UNKNOWN_KEY, whatever is wrong with
- * it, which leaves *out unchanged; INTERNAL: the database returned something
- * else; and those of agent_db_pool_call().
+ * agent_key_record_read(). Errors: UNKNOWN_KEY for a key that does not exist or
+ * is not valid, with *out unchanged; INTERNAL for an unexpected result; and
+ * those of agent_db_pool_call().
  */
 apr_status_t agent_stored_key_find(agent_key_record_t *out, agent_db_pool_t *db,
                                    const char *key_id, apr_time_t begun_at,
                                    agent_error_t **err, apr_pool_t *pool);
 
 /* Records that the key is used in this hour; to be called when the record above
- * has is_use_recorded false. A failure, such as that of a database that accepts
- * no writes, says nothing about the key. */
+ * has is_use_recorded false. A failure, for example of a database that accepts
+ * no writes, does not make the key invalid. */
 apr_status_t agent_stored_key_use(agent_db_pool_t *db, const char *key_id,
                                   agent_error_t **err, apr_pool_t *pool);
 

@@ -25,8 +25,8 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                               bool has_ttl, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* Returns how many bytes the state of a thread takes. page->body NULL: as
- * below. Error: THREAD_NOT_FOUND. */
+/* Returns how many bytes the state of a thread takes. page->body NULL: as for
+ * agent_thread_search(). Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
                                       const agent_run_ref_t *ref,
                                       const char *max_bytes,
@@ -35,8 +35,8 @@ apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
 /* Lists threads: up to the limit of the request, or as many as fit into about
  * 16 MB, but at least one; counts those that a search would find: page->body is
  * the number. request: the body as sent, checked by agent_schema_threads().
- * page->body NULL, without a result if max_bytes is set: the work is left for a
- * turn, see page.h. */
+ * With max_bytes, page->body may be NULL: the result is too large, and must be
+ * composed in turns; see page.h. */
 apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
                                  const char *deployment_id, const char *request,
                                  const char *max_bytes, agent_error_t **err,
@@ -47,16 +47,17 @@ apr_status_t agent_thread_count(agent_page_t *page, agent_db_pool_t *db,
                                 apr_pool_t *pool);
 
 /* Merges metadata into those of a thread, sets its ttl, and returns the record
- * as agent_thread_get(). request: the body as sent. Also INVALID: too many. */
+ * as agent_thread_get() does. request: the body as sent. Further error: INVALID
+ * if the merged metadata have too many members. */
 apr_status_t agent_thread_update(const char **body, const char **cursor,
                                  agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const char *request, agent_error_t **err,
                                  apr_pool_t *pool);
 
-/* Deletes a piece of a thread with its runs, also one that executes. *more:
- * set to false for the first call; true on return: call again. Error:
- * THREAD_NOT_FOUND, at the first call. */
+/* Deletes a piece of a thread with its runs, even one that executes. *more:
+ * false in the first call; true on return: call again. Error: THREAD_NOT_FOUND,
+ * at the first call. */
 apr_status_t agent_thread_delete(const char **changed, bool *more,
                                  agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,

@@ -16,16 +16,15 @@ typedef struct agent_thread_copy_t {
 
 /* Copies a piece of a thread to a new one, which exists when all is copied.
  * *more: set to false for the first call; true on return: call again.
- * APR_EAGAIN: something of a deleted run was deleted first: call again in the
- * same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part was deleted
- * during the copy: begin again with another one. */
+ * APR_EAGAIN: instead, remains of a deleted run were deleted: call again with
+ * the same arguments. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part of
+ * the source was deleted during the copy: begin another copy. */
 apr_status_t agent_thread_copy_piece(bool *more, agent_db_pool_t *db,
                                      const agent_run_ref_t *ref,
                                      const agent_thread_copy_t *copy,
                                      agent_error_t **err, apr_pool_t *pool);
 
-/* Gives up a copy that is not continued, which is then swept. copy: the new
- * thread. */
+/* Abandons a copy, so that it is swept soon. copy: the new thread. */
 apr_status_t agent_thread_copy_abandon(agent_db_pool_t *db,
                                        const agent_run_ref_t *copy,
                                        agent_error_t **err, apr_pool_t *pool);

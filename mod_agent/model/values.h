@@ -13,7 +13,7 @@
 #include "../db/pool.h"
 #include "ref.h"
 
-/* Values of this length are in the text. */
+/* Longest values, in bytes, that are in the text itself. */
 #define AGENT_VALUES_BYTES 262144
 /* AGENT_VALUES_BYTES as a parameter of a statement. */
 #define AGENT_VALUES_LIMIT APR_STRINGIFY(AGENT_VALUES_BYTES)

@@ -16,8 +16,8 @@
 
 typedef struct await_t {
     agent_call_t *call;
-    /* Responds with the run's values, after heartbeats; otherwise with 204 and
-     * nothing before it. */
+    /* True: responds with the run's values, after heartbeats. False: responds
+     * 204, and sends nothing before. */
     bool sends_values;
     bool cancels;
     /* The headers of a 200 are sent: an error goes into the body. */
@@ -121,9 +121,10 @@ static agent_turn_t keep_waiting(await_t *await, apr_status_t rv,
         : AGENT_TURN_WAIT;
 }
 
-/* The run has not ended, or could not be read for now. */
-static agent_turn_t go_on(await_t *await, apr_status_t rv,
-                          agent_wake_reason_t reason, apr_pool_t *scratch)
+/* The run has not ended, or could not be read: waits again, unless the child
+ * stops or the client has disconnected. */
+static agent_turn_t wait_again(await_t *await, apr_status_t rv,
+                               agent_wake_reason_t reason, apr_pool_t *scratch)
 {
     agent_call_t *call = await->call;
 
@@ -139,8 +140,8 @@ static agent_turn_t go_on(await_t *await, apr_status_t rv,
     return AGENT_TURN_DONE;
 }
 
-/* A half-closed client may still read, and gets the values of a run that has
- * ended: its request may have waited for its first turn. */
+/* A half-closed client may still read, so it gets the values if the run has
+ * ended: it may have closed its side while it waited for its first turn. */
 static agent_turn_t poll_run(await_t *await, agent_wake_reason_t reason,
                              agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -154,7 +155,7 @@ static agent_turn_t poll_run(await_t *await, agent_wake_reason_t reason,
         agent_waiter_subscribe_end(waiter);
     }
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_transient(await))) {
-        return go_on(await, rv, reason, scratch);
+        return wait_again(await, rv, reason, scratch);
     }
     if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
         return agent_large_values_begin(&await->values, call, &call->ref, body,
@@ -184,8 +185,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         : poll_run(await, reason, waiter, scratch);
 }
 
-/* Where the request may not wait: only a run that has not ended is refused, and
- * one with large values. */
+/* For a request that may not wait: refused if the run has not ended, or has
+ * large values. */
 static int respond_at_once(const await_t *await)
 {
     agent_call_t *call = await->call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of threads; see copy.h. The supervisor sweeps what a copy that
- * did not end leaves behind: at its next turn, or two minutes later where this
- * child dies or the database cannot be reached. */
+/* Copies of threads; see copy.h. The supervisor sweeps the remains of an
+ * unfinished copy: soon after it was abandoned, or after two minutes if this
+ * child dies or cannot reach the database. */
 #include "copy.h"
 
 #include <apr_strings.h>
@@ -17,7 +17,7 @@
 #include "invalid_key.h"
 #include "large_values.h"
 
-/* A thread whose runs are deleted again and again is not copied for ever. */
+/* Limits the attempts at a thread whose runs are deleted again and again. */
 #define MOST_ATTEMPTS 3
 
 typedef struct copy_t {
@@ -27,7 +27,7 @@ typedef struct copy_t {
     int attempts;
     /* A piece was copied. */
     bool begun;
-    /* Large ones of the copy, while its record is sent; NULL before that. */
+    /* Large values of the copy, while its record is sent; NULL before that. */
     agent_large_values_t *values;
 } copy_t;
 
@@ -44,8 +44,8 @@ static void begin(copy_t *copy)
     copy->attempts++;
 }
 
-/* After a failed piece: whether another one may succeed. */
-static bool may_go_on(copy_t *copy)
+/* After a failed piece: whether to copy another one. */
+static bool may_continue(copy_t *copy)
 {
     agent_error_id_t id = copy->call->err->id;
 
@@ -149,7 +149,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (APR_STATUS_IS_EAGAIN(rv)) {
         return AGENT_TURN_MORE;
     }
-    if (rv == APR_SUCCESS ? more : may_go_on(copy)) {
+    if (rv == APR_SUCCESS ? more : may_continue(copy)) {
         copy->begun = copy->begun || rv == APR_SUCCESS;
         return AGENT_TURN_MORE;
     }

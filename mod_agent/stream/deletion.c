@@ -23,15 +23,16 @@ typedef struct deletion_t {
     /* Threads: a piece of the current one was deleted. */
     bool begun;
     bool with_threads;
-    /* Several threads: index of the next one, number of deleted ones. */
+    /* Several threads: index, that of the next one; pruned, the number of
+     * those deleted. */
     const apr_array_header_t *thread_ids;
     int index;
     int pruned;
     /* Deletes all but the last states of each thread; the position in the
      * current one, in a pool of its own. */
     bool keeps_latest;
-    const char *place;
-    apr_pool_t *place_pool;
+    const char *position;
+    apr_pool_t *position_pool;
     /* Assistants: as in agent_assistant_delete(), in the call's pool. */
     const char *before;
     /* Runs: as in agent_run_delete(), empty at first. */
@@ -95,36 +96,37 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
     return rv;
 }
 
-/* A thread may have thousands of pieces: each position is freed after use. */
-static void keep_place(deletion_t *deletion, const char *place)
+/* Saves the position in the current thread. A thread may have thousands of
+ * pieces, so each position is in a pool of its own. */
+static void save_position(deletion_t *deletion, const char *position)
 {
     apr_pool_t *pool = NULL;
 
-    if (place != NULL) {
+    if (position != NULL) {
         apr_pool_create(&pool, deletion->call->pool);
-        place = apr_pstrdup(pool, place);
+        position = apr_pstrdup(pool, position);
     }
-    if (deletion->place_pool != NULL) {
-        apr_pool_destroy(deletion->place_pool);
+    if (deletion->position_pool != NULL) {
+        apr_pool_destroy(deletion->position_pool);
     }
-    deletion->place_pool = pool;
-    deletion->place = place;
+    deletion->position_pool = pool;
+    deletion->position = position;
 }
 
 static apr_status_t keep_latest(deletion_t *deletion, agent_db_pool_t *db,
                                 apr_pool_t *scratch)
 {
     agent_call_t *call = deletion->call;
-    const char *place = deletion->place;
-    apr_status_t rv = agent_thread_prune(&place, db, &call->ref, &call->err,
+    const char *position = deletion->position;
+    apr_status_t rv = agent_thread_prune(&position, db, &call->ref, &call->err,
                                          scratch);
 
     if (rv == APR_SUCCESS) {
-        keep_place(deletion, place);
-        return place != NULL ? APR_EAGAIN : APR_SUCCESS;
+        save_position(deletion, position);
+        return position != NULL ? APR_EAGAIN : APR_SUCCESS;
     }
     if (call->err->id != AGENT_E_POOL_EXHAUSTED) {
-        keep_place(deletion, NULL);
+        save_position(deletion, NULL);
     }
     return rv;
 }
@@ -171,18 +173,18 @@ static int respond(const deletion_t *deletion, apr_status_t rv)
                                            deletion->pruned));
 }
 
-/* The result of a deletion that takes no more turns; see deletion.h. */
-static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
+/* The result of a deletion that ends early; see deletion.h. */
+static apr_status_t end_early(const deletion_t *deletion, apr_status_t rv)
 {
     return deletion->begun && deletion->thread_ids == NULL ? APR_SUCCESS : rv;
 }
 
-/* Whether the next piece begins the deletion of another thread: one that has
- * begun is finished without the key. */
+/* Whether the next piece needs a valid key: a thread whose deletion has begun
+ * is deleted without one. */
 static bool needs_key(const deletion_t *deletion)
 {
     return deletion->thread_ids != NULL
-        ? !deletion->begun && deletion->place == NULL
+        ? !deletion->begun && deletion->position == NULL
         : deletion->with_threads;
 }
 
@@ -220,7 +222,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         || (rv != APR_SUCCESS && call->err->id == AGENT_E_POOL_EXHAUSTED)) {
         return AGENT_TURN_MORE;
     }
-    (void)!respond(deletion, leave_rest(deletion, rv));
+    (void)!respond(deletion, end_early(deletion, rv));
     return AGENT_TURN_DONE;
 }
 
@@ -243,7 +245,7 @@ static int delete_all(deletion_t *deletion, const char *key)
     agent_body_release(call);
     rv = agent_park(&result, call->r, &parking, &call->err);
     return rv == APR_SUCCESS ? result
-                             : respond(deletion, leave_rest(deletion, rv));
+                             : respond(deletion, end_early(deletion, rv));
 }
 
 int agent_deletion_delete_thread(agent_call_t *call)

@@ -18,8 +18,8 @@ apr_status_t agent_disconnect_read_query(bool *cancels, agent_call_t *call)
     if (rv != APR_SUCCESS || !*cancels) {
         return rv;
     }
-    /* With it a GET changes something, which neither pages of other sites nor
-     * keys that only read may do. */
+    /* The parameter lets a GET cancel a run, which pages of other sites and
+     * keys without the scope must not do. */
     return call->is_cross_site
         ? agent_error_set(&call->err, AGENT_E_CROSS_SITE, NULL, NULL,
                           call->pool)

@@ -2,8 +2,8 @@
 /*
  * The loop of an event stream; see event_stream.h.
  *
- * SDKs take a clean end of the response for the end of the run, and reconnect
- * after any other: a stream that cannot be completed is aborted.
+ * SDKs treat a clean end of the response as the end of the run, and reconnect
+ * after any other end. So a stream that cannot be completed is aborted.
  */
 #include "event_stream.h"
 
@@ -167,7 +167,7 @@ static agent_turn_t disconnect(const agent_event_stream_t *stream,
     return AGENT_TURN_DONE;
 }
 
-/* Nothing comes between the parts of an event, so that this one is cut. */
+/* The parts of an event must not be interrupted, so this event is cut off. */
 static agent_turn_t end_with_key(const agent_event_stream_t *stream,
                                  apr_pool_t *scratch)
 {
@@ -219,7 +219,7 @@ static apr_status_t send_or_heartbeat(agent_event_stream_t *stream,
 {
     apr_status_t rv;
 
-    /* Nothing comes between the parts of an event. */
+    /* The parts of an event must not be interrupted. */
     if (stream->parts != NULL) {
         return send_part(stream, scratch);
     }

@@ -16,8 +16,8 @@ typedef struct agent_event_stream_t agent_event_stream_t;
 typedef struct agent_event_page_t {
     /* const char *, for agent_sse_send(). */
     apr_array_header_t *texts;
-    /* Of an event whose values are sent in parts (../model/values.h): the
-     * cursor of the first one, and the number of texts before it; else NULL. */
+    /* For an event whose values are sent in parts (../model/values.h): cursor
+     * of the first part, and number of texts before it; else NULL. */
     const char *cursor;
     int before;
 } agent_event_page_t;
@@ -64,9 +64,9 @@ struct agent_event_stream_t {
  * disconnected. */
 apr_status_t agent_event_stream_begin(agent_event_stream_t *stream);
 
-/* Adds an event; id NULL: without an id. cursor: of its values, of which data
- * has the mark; NULL: they are in data. Of the events of a page one may have a
- * cursor. Error: INTERNAL, data without the mark. */
+/* Adds an event; id NULL: without an id. cursor: that of its large values, for
+ * which data has the mark; NULL: data is complete. At most one event of a page
+ * may have a cursor. Error: INTERNAL if data has no mark. */
 apr_status_t agent_event_stream_page_add(agent_event_page_t *page,
                                          agent_call_t *call, const char *id,
                                          const char *event, const char *data,

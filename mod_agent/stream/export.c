@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exports of accounts; see export.h. A child has one part of each in memory,
- * and PostgreSQL composes one part at a time: an account of any size takes no
- * more. A client that does not read takes no thread and no connection. An
- * export belongs to no deployment: it is one of the streams of its account, and
+ * and PostgreSQL composes one part at a time: this does not grow with the
+ * account. A client that does not read takes no thread and no connection. An
+ * export belongs to no deployment: it counts as a stream of its account, and
  * takes no slot that is guaranteed to a deployment.
  */
 #include "export.h"

@@ -21,8 +21,8 @@
 #include "invalid_key.h"
 #include "part.h"
 
-/* Of the output that the child may still hold: parts become smaller before a
- * client has to be disconnected. */
+/* A part is at most this fraction of the output that the child may still hold,
+ * so that parts shrink before a client must be disconnected. */
 #define PART_SHARE 16
 #define LEAST_PART (64 * 1024)
 
@@ -111,7 +111,8 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
 {
     apr_status_t rv;
 
-    /* A client that still reads must not take the parts for the whole. */
+    /* Aborts, so that a client that still reads does not take the parts for the
+     * whole. */
     if (reason == AGENT_REASON_CLIENT_GONE) {
         agent_response_abort(values->call);
         return AGENT_TURN_DONE;
@@ -231,7 +232,8 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    /* A key of its own: no change of the thread concerns it. */
+    /* A new key, which is never notified: changes of the thread do not matter
+     * here. */
     agent_uuid_v7(key);
     parking.key = apr_pstrdup(call->pool, key);
     parking.baton = values;

@@ -15,21 +15,21 @@ typedef apr_status_t (*agent_large_read_fn_t)(
     const char **part, const char **next, agent_call_t *call, const void *baton,
     const char *cursor, apr_size_t bytes, apr_pool_t *pool);
 
-/* Other texts that are sent in parts; borrowed. */
+/* A text that is sent in parts, other than values of a thread; borrowed. */
 typedef struct agent_large_source_t {
     agent_large_read_fn_t read;
     const void *baton;
     /* The texts before and after the parts. */
     const char *head;
     const char *tail;
-    /* Of the first part; shorter than AGENT_VALUES_CURSOR_SIZE. */
+    /* Cursor of the first part; shorter than AGENT_VALUES_CURSOR_SIZE. */
     const char *cursor;
     /* The headers were sent, as in the middle of an event stream. */
     bool begun;
 } agent_large_source_t;
 
-/* Makes, in pool, the response of a request that waits already, or a part of
- * it; its turns are those of agent_large_values_take_turn(), or call
+/* Makes, in pool, the response, or a part of it, of a request that already
+ * waits. The request's turns are agent_large_values_take_turn(), or call
  * agent_large_values_send(). */
 agent_large_values_t *agent_large_values_make(
     agent_call_t *call, const agent_large_source_t *source, apr_pool_t *pool);
@@ -47,10 +47,9 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
 
 /*
  * Sends the body in turns of a request that already waits. This is the first
- * turn, for reason.
- * *out: for agent_large_values_take_turn() in the others. ref: the thread; its
- * texts are in call->pool. body and cursor, which end with this turn, are
- * copied. begun: the headers were sent.
+ * turn, for reason; agent_large_values_take_turn() takes the others with *out.
+ * ref: the thread; its texts are in call->pool. body and cursor are copied.
+ * begun: the headers were sent.
  */
 agent_turn_t agent_large_values_begin(agent_large_values_t **out,
                                       agent_call_t *call,
@@ -76,8 +75,8 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
 apr_status_t agent_large_values_send(agent_large_values_t *values,
                                      apr_pool_t *scratch);
 
-/* After an error of agent_large_values_send() that may be repeated: whether the
- * part failed so often that it is not to be. */
+/* After an error of agent_large_values_send(): whether the part has failed too
+ * often to be tried again. */
 bool agent_large_values_has_exhausted_retries(
     const agent_large_values_t *values);
 

@@ -5,8 +5,9 @@
 #include "../http/problem.h"
 #include "../http/response.h"
 
-/* A part that takes too long will do so again. A database that is gone may come
- * back: the pauses between two attempts are those of heartbeats. */
+/* Limits of attempts: few after time-outs, since the part will probably time
+ * out again; more while the database is unreachable, with a heartbeat between
+ * two attempts. */
 #define MOST_TIME_OUTS 3
 #define MOST_OUTAGES   20
 

@@ -30,8 +30,8 @@ static bool is_wanted(const stream_t *stream, const char *event)
     return agent_sse_is_wanted(stream->modes, stream->namespaces, event);
 }
 
-/* The events of the page that clients asked for; *last: the number of the last
- * row. */
+/* Makes a page of the events that the client asked for; *last: the number of
+ * the last row. */
 static apr_status_t make_page(agent_event_page_t *page, apr_int64_t *last,
                               const stream_t *stream,
                               const agent_db_result_t *events,
@@ -172,8 +172,8 @@ static stream_t *make_stream(agent_call_t *call)
     return stream;
 }
 
-/* A client that sends checkpoint_id has the values of that checkpoint: without
- * Last-Event-ID the stream begins after them. */
+/* A client that sends checkpoint_id already has the values of that checkpoint:
+ * without Last-Event-ID the stream begins after them. */
 static apr_status_t skip_checkpoint(stream_t *stream)
 {
     agent_call_t *call = stream->base.call;
@@ -208,7 +208,8 @@ int agent_run_stream_created(agent_call_t *call)
     stream_t *stream = make_stream(call);
 
     stream->base.cancels = agent_disconnect_read_body(call);
-    /* The run exists: an error of the first poll is not the response. */
+    /* The run exists: the response begins now, so that an error of the first
+     * poll does not replace it. */
     agent_event_stream_begin(&stream->base);
     return agent_event_stream_run(&stream->base);
 }

@@ -9,7 +9,7 @@
 #include "../http/request.h"
 #include "../http/response.h"
 
-/* From this size a copy costs more than further buckets. */
+/* From this size on a copy costs more than additional buckets. */
 #define LARGE_BYTES (32 * 1024)
 
 apr_status_t agent_sse_begin(agent_call_t *call)

@@ -16,7 +16,7 @@
 #include "event_stream.h"
 #include "sse.h"
 
-/* Sent in one turn: events, and states that are read beside them. */
+/* Most bytes of one turn: events, and the states that are read with them. */
 #define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {

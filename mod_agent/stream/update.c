@@ -14,8 +14,8 @@
 #include "../wait/park.h"
 #include "invalid_key.h"
 
-/* The timer of the wait counts the time of day, the end of the call does not:
- * they differ by a little. */
+/* The timer of the wait uses the time of day, the end of the call does not:
+ * allows for their difference. */
 #define CLOCK_DIFFERENCE apr_time_from_msec(50)
 
 typedef struct update_t {
@@ -24,8 +24,8 @@ typedef struct update_t {
     apr_time_t end_at;
 } update_t;
 
-/* agent.end_call says that the time of the call is over; when the child stops,
- * that is not the reason. */
+/* Replaces the time-out that agent.end_call reports, which is not the reason
+ * when the child stops. */
 static apr_status_t explain_stop(agent_call_t *call, apr_status_t rv)
 {
     return rv != APR_SUCCESS
@@ -81,8 +81,8 @@ static bool is_transient(const agent_call_t *call)
         && call->err->id != AGENT_E_CALL_FAILED;
 }
 
-/* A half-closed client may still read, and gets the result of a call that has
- * ended: its request may have waited for its first turn. */
+/* A half-closed client may still read, so it gets the result if the call has
+ * ended: it may have closed its side while it waited for its first turn. */
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {

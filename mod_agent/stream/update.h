@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The responses to requests that a graph's code answers: updates of a thread's
- * state, descriptions of graphs. */
+/* Responses that a graph's code computes: updates of a thread's state,
+ * descriptions of graphs. */
 #ifndef AGENT_STREAM_UPDATE_H
 #define AGENT_STREAM_UPDATE_H
 
@@ -9,9 +9,9 @@
 /*
  * Waits for the call call->ref (model/state.h), without a thread, for
  * AgentCallTimeout at most, and responds with its result; nothing is sent
- * before that. The call is ended when its time is over or the child stops; when
- * only the client disconnects it continues. Returns what the handler returns to
- * httpd.
+ * before that. The call is ended after that time or when the child stops; it
+ * continues when only the client disconnects. Returns what the handler returns
+ * to httpd.
  */
 int agent_update_await(agent_call_t *call);
 
