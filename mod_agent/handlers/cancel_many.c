@@ -110,7 +110,7 @@ static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
     return found ? APR_SUCCESS : APR_EGENERAL;
 }
 
-/* The reason of a cancel is that of one run. */
+/* Only a cancel of a single run may have a reason. */
 static apr_status_t refuse_reason(agent_call_t *call)
 {
     const char *reason = NULL;

@@ -24,7 +24,7 @@
 /* Limits of the headers' values. */
 #define IDEMPOTENCY_KEY_BYTES 255
 #define API_KEY_BYTES         256
-/* Of the headers that a run gets, together with their names. */
+/* Most headers that a run gets, and most bytes of their names and values. */
 #define CONFIGURABLE_HEADERS 64
 #define CONFIGURABLE_BYTES   8192
 

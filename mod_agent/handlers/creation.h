@@ -25,9 +25,9 @@ apr_status_t agent_creation_make(const char **body, agent_call_t *call);
 apr_status_t agent_creation_make_awaited(agent_call_t *call,
                                          const char *suffix);
 
-/* Whether the request could wait now, as a stream or not. To be called before
- * the run or call to wait for is created. Errors: those of agent_park_check().
- */
+/* Whether the request could wait now; is_stream: as a stream. To be called
+ * before the run or call to wait for is created. Errors: those of
+ * agent_park_check(). */
 apr_status_t agent_creation_check_room(agent_call_t *call, bool is_stream);
 
 /*

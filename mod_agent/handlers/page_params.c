@@ -10,8 +10,8 @@
 #define MAX_LIMIT     1000
 /* Of an id. */
 #define ID_BYTES 40
-/* Of a number that a bigint holds. PostgreSQL would refuse others too, and log
- * an error for each. */
+/* Most digits of a number that a bigint surely holds. PostgreSQL would refuse
+ * others too, but log an error for each. */
 #define NUMBER_DIGITS 18
 
 apr_status_t agent_page_params_read(agent_account_part_t *part,

@@ -109,7 +109,8 @@ int agent_handle_run_delete(agent_call_t *call)
     return agent_deletion_delete_run(call);
 }
 
-/* A reason is that of an interruption: a rollback leaves no record. */
+/* Only an interrupt may have a reason: a rollback leaves no record to store it
+ * in. */
 static apr_status_t read_cancel(agent_run_cancel_t *cancel, agent_call_t *call)
 {
     if (agent_request_word(&cancel->action, call, "action",

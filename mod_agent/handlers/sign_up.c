@@ -21,7 +21,7 @@ apr_status_t agent_sign_up_start(agent_child_t *child, apr_pool_t *pool)
                                  pool);
 }
 
-/* Counts the request; TOO_MANY_SIGN_UPS beyond the limit of its address. */
+/* Counts the request for its address. Error: TOO_MANY_SIGN_UPS. */
 static apr_status_t count_sign_up(agent_call_t *call)
 {
     apr_uint64_t address = agent_client_address_number(call->r->useragent_addr);

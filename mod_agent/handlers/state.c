@@ -85,7 +85,7 @@ int agent_handle_state_at(agent_call_t *call)
     return get_state(call, call->checkpoint_id);
 }
 
-/* A body that one of the two functions of model/schema.h accepts. */
+/* Reads a body and checks it with one of two functions of model/schema.h. */
 static apr_status_t read_body(agent_call_t *call,
                               apr_status_t (*check)(agent_raw_t body,
                                                     const char *thread_id,

@@ -41,7 +41,7 @@ static bool has_supersteps(const agent_call_t *call)
         && *agent_raw_element_find(value.text) != '\0';
 }
 
-/* A new thread whose state its graph makes. */
+/* Creates a thread whose state its graph computes from the supersteps. */
 static int create_with_state(agent_call_t *call)
 {
     agent_run_creation_t headers = {0};

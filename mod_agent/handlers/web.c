@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET / of a platform host: a page on which a person chooses a region. It is
- * the same for everybody: no region is chosen by the client's address.
+ * the same for all clients: their address does not choose a region.
  */
 #include "handlers.h"
 

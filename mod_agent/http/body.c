@@ -19,12 +19,12 @@
 #include "problem.h"
 #include "unread.h"
 
-/* Consecutive empty reads while input is pending: a filter that decompresses
+/* Most consecutive empty reads while input is pending: a decompressing filter
  * may consume many small pieces before it returns a byte. */
 #define EMPTY_READS 100000
 
-/* Reads without another request in between: up to 4 MB, or some 100 us if each
- * reads a chunk of one byte. */
+/* Most reads in one turn: up to 4 MB, or some 100 us if each reads a chunk of
+ * one byte. */
 #define READS_AT_ONCE 512
 
 /* Free memory that the allocator of large buffers keeps. */
@@ -163,9 +163,10 @@ static apr_status_t read_all(agent_body_t *body)
     return rv;
 }
 
-/* APR_EAGAIN: everything that has arrived is read, and the body is incomplete;
- * APR_INCOMPLETE: other requests come first, since a client that sends chunks
- * of one byte could keep the thread for seconds. */
+/* APR_EAGAIN: all data that has arrived is read, and the body is incomplete;
+ * APR_INCOMPLETE: there may be more data, but other requests are served first,
+ * since a client that sends chunks of one byte could occupy the thread for
+ * seconds. */
 static apr_status_t read_arrived(agent_body_t *body)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -303,7 +304,8 @@ static apr_status_t check_framing(agent_call_t *call)
         : APR_SUCCESS;
 }
 
-/* The other threads serve requests that do not wait for their bodies. */
+/* Blocks for the body, in a limited number of threads: the others serve
+ * requests that do not wait for their bodies. */
 static apr_status_t wait_blocking(agent_body_t *body)
 {
     agent_bodies_t *bodies = body->call->child->bodies;

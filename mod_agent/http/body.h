@@ -17,11 +17,11 @@
 void agent_body_register(void);
 
 /*
- * Called in child_init. bytes: the budget of all bodies of the child, without
- * the first 8 KB of each; when it is exceeded, incomplete bodies are evicted
- * (wait/budget.h). slots: how many requests may wait for the rest of their
- * bodies, at least 1 (wait/body_slot.h); blocked: how many threads may block
- * for it where requests cannot park. *out is in pool.
+ * Called in child_init. bytes: the budget for all bodies of the child, not
+ * counting the first 8 KB of each; when it is exceeded, incomplete bodies are
+ * evicted (wait/budget.h). slots: how many requests may wait for the rest of
+ * their bodies, at least 1 (wait/body_slot.h); blocked: how many threads may
+ * block for it where requests cannot park. *out is in pool.
  */
 apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                  int slots, int blocked, apr_pool_t *pool);
@@ -39,11 +39,12 @@ int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call));
  * ap_request_has_body() does not count. */
 bool agent_body_exists(const request_rec *r);
 
-/* Leaves the body unread: the connection is closed after the response. httpd
- * would read it then, in a thread, to find the next request. */
+/* Leaves the body unread: the connection is closed after the response.
+ * Otherwise httpd would read the body, blocking a thread, to find the next
+ * request. */
 void agent_body_skip(request_rec *r);
 
-/* Frees call->body, for a request that is about to wait for its run: that may
+/* Frees call->body, for a request that is about to wait for its run, which may
  * take hours. */
 void agent_body_release(agent_call_t *call);
 

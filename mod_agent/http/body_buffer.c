@@ -35,8 +35,8 @@ static apr_status_t drop_with_pool(void *buffer)
     return APR_SUCCESS;
 }
 
-/* Content-Length; no bound without one, or when a filter that decompresses has
- * returned more. */
+/* Returns Content-Length; no bound without one, or when a decompressing filter
+ * has returned more. */
 static apr_size_t find_announced(const agent_body_buffer_t *buffer,
                                  apr_size_t wanted)
 {
@@ -57,8 +57,8 @@ apr_size_t agent_body_buffer_limit(const agent_call_t *call)
         : most;
 }
 
-/* Doubles, so that all copies together are as long as the text; bounded by the
- * announced length and by the limit. */
+/* Doubles the capacity, so that the bytes of all copies together are about the
+ * length of the text; bounded by the announced length and by the limit. */
 static apr_size_t find_capacity(const agent_body_buffer_t *buffer,
                                 apr_size_t wanted)
 {

@@ -12,8 +12,8 @@
 #include "call.h"
 
 struct agent_bodies_t {
-    /* Of all large buffers. Connections have allocators of their own, each of
-     * which would keep free memory. */
+    /* For all large buffers: the allocator of each connection would keep free
+     * memory of its own. */
     apr_allocator_t *allocator;
     agent_budget_t *budget;
     agent_body_slots_t *slots;
@@ -29,9 +29,9 @@ typedef struct agent_body_buffer_t {
     char *text;
     apr_size_t length;
     apr_size_t capacity;
-    /* Of text, if that is larger than the first buffer; else NULL. Destroyed
-     * when the buffer grows, so that the smaller buffer does not remain in the
-     * request's pool. */
+    /* The pool of text, if that is larger than the first buffer; else NULL.
+     * Destroyed when the buffer grows, so that the smaller buffer does not stay
+     * in the request's pool. */
     apr_pool_t *pool;
     /* Its share of the child's budget, if pool is set; else NULL. */
     agent_budget_share_t *share;

@@ -2,9 +2,9 @@
 /*
  * Checks Host, Origin and Sec-Fetch-Site; see browser.h. Follows the Fetch
  * Standard (CORS, Origin) and Fetch Metadata (Sec-Fetch-Site). The check of the
- * Host defends against DNS rebinding: a page's own name that resolves to this
- * server. mod_ratelimit_regional has a check of its own: either module works
- * without the other, so they share no code.
+ * Host protects against DNS rebinding, in which a page's own host name resolves
+ * to this server. mod_ratelimit_regional has a check of its own: either module
+ * works without the other, so they share no code.
  */
 #include "browser.h"
 
@@ -93,9 +93,9 @@ static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
 
 /*
  * Sec-Fetch-Site "none" is a request of the user, from the address bar.
- * "same-origin" overrides Origin: behind a proxy that ends TLS or changes the
- * Host only the browser can tell. "same-site" is another port or subdomain and
- * counts as cross-site.
+ * "same-origin" overrides Origin: only the browser knows, if a proxy terminates
+ * TLS or changes the Host. "same-site" is another port or subdomain and counts
+ * as cross-site.
  */
 static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
 {

@@ -28,8 +28,8 @@ typedef struct agent_route_t agent_route_t;
 /* Verifies API keys; see auth/. */
 typedef struct agent_auth_t agent_auth_t;
 
-/* Set in child_init; of its members only throttles, *deployments and *bodies
- * change later. */
+/* Created in child_init; later only throttles, *deployments and *bodies
+ * change. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
     /* NULL: no database, which is valid only on a server without graphs. */
@@ -70,13 +70,14 @@ typedef struct agent_call_t {
     const agent_dir_config_t *dir;
     agent_db_pool_t *db;
     agent_match_t match;
-    /* Whose verified key the request has; NULL: none was required. renew
-     * verifies it again, see auth/admission.h. */
+    /* Owner of the request's verified key; NULL: no key was required. renew
+     * verifies the key again, see auth/admission.h. */
     const agent_identity_t *identity;
     apr_status_t (*renew)(struct agent_call_t *call);
-    /* Of the challenge of a 401; NULL: the default. */
+    /* Realm of the challenge of a 401; NULL: the default. */
     const char *realm;
-    /* The user of its runs, by authentication; NULL: that of x-user-id. */
+    /* The authenticated user, to whom its runs belong; NULL: that of
+     * x-user-id. */
     const char *user_id;
     /* The deployment, NULL for a route without data, and the ids in the path,
      * NULL where the path has none. */
@@ -96,12 +97,13 @@ typedef struct agent_call_t {
     apr_size_t body_length;
     /* The buffer that body is in; NULL without a body. */
     agent_body_t *incoming;
-    /* The body's members, from its schema's check; may be NULL. */
+    /* The members of the body, as its schema's check returned them; may be
+     * NULL. */
     const agent_fields_t *fields;
     /* The brigade of the response; NULL before its first bucket. */
     apr_bucket_brigade *brigade;
     agent_error_t *err;
-    /* Sent by a page of another site; see browser.h. */
+    /* The request was sent by a page of another site; see browser.h. */
     bool is_cross_site;
     /* httpd has sent the error response, for LimitRequestBody for example. */
     bool is_answered;

@@ -10,13 +10,14 @@
 
 #define FILTER_NAME "AGENT_LAST_CHUNK"
 
-/* The longest line with a chunk's size, or last chunk with its trailers. */
+/* Longest line with the size of a chunk, and longest last chunk with its
+ * trailers. */
 #define KEPT_BYTES (16 * 1024)
 
 /* The kind of the current line, as far as it has arrived. */
 typedef enum line_t {
     LINE_BEGINS,
-    /* Zeros: the size 0, unless another digit follows. */
+    /* Only zeros so far: the size is 0 unless another digit follows. */
     LINE_ZEROS,
     LINE_LAST_CHUNK,
     LINE_OTHER
@@ -75,7 +76,7 @@ static void read_byte(last_chunk_t *chunk, char byte)
     }
 }
 
-/* A piece is a line, or the part of one that has arrived. */
+/* Reads a piece: a line, or the part of it that has arrived. */
 static apr_status_t read_piece(last_chunk_t *chunk)
 {
     apr_status_t rv = APR_SUCCESS;

@@ -3,9 +3,9 @@
  * An input filter below httpd's that holds back the last chunk of a body until
  * its trailers have arrived.
  *
- * httpd reads chunks without blocking on request, but reads the trailers after
- * the last chunk like headers, blocking for each line. With this filter they
- * have arrived when httpd sees the last chunk.
+ * httpd can read chunks without blocking, but reads the trailers after the last
+ * chunk like headers, blocking for each line. With this filter they have
+ * arrived when httpd reads the last chunk.
  */
 #ifndef AGENT_HTTP_LAST_CHUNK_H
 #define AGENT_HTTP_LAST_CHUNK_H

@@ -14,7 +14,8 @@
 /* The error of a hook, in the request's pool. */
 #define REFUSED "agent_refused"
 
-/* The key that the first of several requests was sent with. */
+/* Whether the client's own request, from which redirects and subrequests were
+ * made, has a key of another region. */
 static bool is_of_other_region(const request_rec *r)
 {
     while (r->prev != NULL || r->main != NULL) {
@@ -23,8 +24,9 @@ static bool is_of_other_region(const request_rec *r)
     return apr_table_get(r->notes, AGENT_WRONG_REGION_VARIABLE) != NULL;
 }
 
-/* Nothing of a request with a key of another region, nor its client's address:
- * it is not for this region. id: of the message. */
+/* For a request with a key of another region logs nothing of the request, and
+ * not its client's address, which must not be stored in this region. id: of the
+ * message. */
 static void log_line(const request_rec *r, int level, const char *id,
                      const char *text)
 {
@@ -37,7 +39,8 @@ static void log_line(const request_rec *r, int level, const char *id,
     }
 }
 
-/* A database that is down fails every request: one line a minute and child. */
+/* While the database is down every request fails: logs one line a minute for
+ * each child. */
 static void log_unavailable(request_rec *r, const agent_child_t *child,
                             const agent_error_t *err, const char *cause)
 {
@@ -56,14 +59,15 @@ static void log_unavailable(request_rec *r, const agent_child_t *child,
     }
 }
 
-/* Errors that an administrator can turn off by a directive. */
+/* Errors that the administrator can avoid by a directive. */
 static bool is_configurable(agent_error_id_t id)
 {
     return id == AGENT_E_MISDIRECTED || id == AGENT_E_CROSS_SITE
         || id == AGENT_E_CONTENT_TYPE || id == AGENT_E_WEBHOOK;
 }
 
-/* Causes and details of other errors have parts of the request. */
+/* Logs the cause of WRONG_REGION only: causes and details of other errors
+ * contain parts of the request. */
 static void log_other_region(const request_rec *r, const agent_error_t *err)
 {
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, r->server,

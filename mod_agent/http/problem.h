@@ -17,8 +17,8 @@ int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
  * realm NULL: `agent`. */
 void agent_problem_challenge(request_rec *r, const char *realm);
 
-/* Returns {"error", "message"}, which is in the responses that have begun, in
- * pool. */
+/* Returns the object {"error", "message"}, in pool, for errors within a
+ * response that has begun. */
 const char *agent_problem_object(const agent_error_t *err, apr_pool_t *pool);
 
 /* Returns the body of an error, in pool. */
@@ -34,7 +34,7 @@ void agent_problem_log(const agent_call_t *call);
 int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err);
 
-/* Returns the error with which a hook has ended the request; NULL: none. */
+/* Returns the error of agent_problem_refuse() for the request; NULL: none. */
 const agent_error_t *agent_problem_of(const request_rec *r);
 
 #endif

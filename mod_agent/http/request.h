@@ -11,8 +11,8 @@
  * agent_json_scan_request(). */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
-/* Limit of a body that is kept while its request waits for its turn: 64 keys of
- * metadata with 576 bytes each, and more. */
+/* Largest body that is kept while its request waits for its turn; 64 metadata
+ * members of 576 bytes each fit. */
 #define AGENT_SMALL_BODY_BYTES 65536
 
 /* Reads a body as agent_request_body(), of at most AGENT_SMALL_BODY_BYTES: that

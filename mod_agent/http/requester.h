@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends a request, for handlers: its scopes and its user. */
+/* The scopes and the user of a request, for handlers. */
 #ifndef AGENT_HTTP_REQUESTER_H
 #define AGENT_HTTP_REQUESTER_H
 
@@ -16,12 +16,12 @@ apr_status_t agent_requester_user(const char **out, agent_call_t *call);
 
 /* Returns the members of config.configurable in which graphs find the
  * authenticated user, without braces, in call->pool; NULL: nobody was
- * authenticated. user: of agent_requester_user(). */
+ * authenticated. user: from agent_requester_user(). */
 const char *agent_requester_print(const agent_call_t *call, const char *user);
 
-/* Returns the account of the deployment, or of the key where there is none,
- * with its limits on requests that wait; borrowed from the configuration and
- * the call. */
+/* Returns the account of the deployment, or that of the key if there is no
+ * deployment, with the account's limits on waiting requests; borrowed from the
+ * configuration and the call. */
 agent_waiter_account_t agent_requester_account(const agent_call_t *call);
 
 #endif

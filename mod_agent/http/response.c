@@ -15,7 +15,7 @@
 #include "../core/heap.h"
 #include "../wait/park.h"
 
-/* Small enough to be sent without waiting for the client. */
+/* Responses below this size are sent without waiting for the client. */
 #define LARGE_BYTES 32768
 
 /* One brigade for the whole response, since each takes memory of the request's
@@ -71,8 +71,8 @@ static void begin_content(agent_call_t *call, int status, const char *type)
     ap_set_content_type(call->r, type);
 }
 
-/* httpd would block the thread while the client leaves 64 KB unread
- * (FlushMaxThreshold). */
+/* Holds the output of large responses: httpd would block the thread while more
+ * than 64 KB (FlushMaxThreshold) are unread by the client. */
 static bool hold(const agent_call_t *call, apr_size_t length)
 {
     const request_rec *r = call->r;
@@ -197,7 +197,7 @@ void agent_response_set_run_location(agent_call_t *call, const char *thread_id,
 apr_status_t agent_response_begin(agent_call_t *call, const char *type)
 {
     begin_content(call, HTTP_OK, type);
-    /* An nginx in front would buffer the pieces. */
+    /* Otherwise nginx as a reverse proxy would buffer the pieces. */
     apr_table_setn(call->r->headers_out, "X-Accel-Buffering", "no");
     return pass(call, NULL, 1);
 }
@@ -224,8 +224,8 @@ apr_status_t agent_response_write_parts(agent_call_t *call,
     return pass(call, NULL, 1);
 }
 
-/* Where the end of the connection ends the body (HTTP/1.0, which some proxies
- * use), only a reset shows that the body is incomplete. */
+/* If the end of the connection ends the body (HTTP/1.0, which some proxies
+ * use), only a TCP reset shows that the body is incomplete. */
 static void reset_at_close(conn_rec *connection)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};

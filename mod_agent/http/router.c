@@ -17,7 +17,7 @@
 #include "request.h"
 #include "response.h"
 
-/* Longest path that an error's detail repeats. */
+/* Longest path that an error's detail quotes. */
 #define MOST_ECHOED 128
 
 /* Set when the hooks are registered. */
@@ -39,7 +39,8 @@ static const char *read_uuid(const char *segment, apr_pool_t *pool)
     return agent_uuid_parse(id, segment) ? apr_pstrdup(pool, id) : NULL;
 }
 
-/* The name of a graph stands for its system assistant. */
+/* A UUID, or the name of a graph, which stands for the graph's system
+ * assistant. */
 static const char *read_assistant(const char *segment, apr_pool_t *pool)
 {
     char id[AGENT_UUID_SIZE];
@@ -204,8 +205,8 @@ apr_status_t agent_router_set_deployment(agent_call_t *call)
             agent_location_deployment(call->dir), &call->err, call->pool);
 }
 
-/* Frees the query string after the handler: a parked request needs none of it.
- */
+/* Frees the query string after the handler, since a parked request does not
+ * need it. */
 static int call_handler(agent_call_t *call, const agent_route_t *route)
 {
     int result = agent_request_query(call) == APR_SUCCESS

@@ -15,12 +15,13 @@ struct agent_route_t {
      * and {key_id} any text. Each sets that member of the call. */
     const char *path;
     agent_handler_t handle;
-    /* The one that a key must grant. */
+    /* The scope that a key must grant. */
     agent_scope_t scope;
-    /* It concerns the deployment's data: call->ref.deployment_id is set. */
+    /* The route concerns data of the deployment: call->ref.deployment_id is
+     * set. */
     bool has_data;
-    /* Needs no key, but concerns the data of a customer: keys of other regions
-     * are refused. */
+    /* The route needs no key, but concerns data of a customer: keys of other
+     * regions are refused. */
     bool is_regional;
 };
 
@@ -34,7 +35,8 @@ struct agent_api_t {
     bool needs_waiters;
     /* Its requests concern the account of their key, not a deployment. */
     bool is_platform;
-    /* Of the body of a request, where AgentMaxBody is more; 0: AgentMaxBody. */
+    /* Limit of request bodies, if AgentMaxBody is larger; 0: only AgentMaxBody
+     * applies. */
     apr_size_t max_body;
 };
 

@@ -68,8 +68,8 @@ static bool is_for_api(request_rec *r)
     return agent_router_find(agent_location_handler(r)) != NULL;
 }
 
-/* An empty one is none: refusals of this module set it. A quotation mark begins
- * a text. */
+/* Whether an ErrorDocument applies. An empty one, which this module's refusals
+ * set, does not count. A quotation mark begins a text. */
 static bool has_document(request_rec *r)
 {
     const char *document = ap_response_code_string(
@@ -217,7 +217,7 @@ static void take_error(request_rec *r)
     if (!is_error || !is_for_api(r)) {
         return;
     }
-    /* Of httpd's own refusal of an API: httpd would read the body first. */
+    /* httpd refuses the request itself, and would read the body first. */
     agent_body_skip(r);
     agent_browser_set_cors(r);
     if (has_failed || !has_document(r)) {

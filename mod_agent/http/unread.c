@@ -12,11 +12,11 @@
 
 #define FILTER_NAME "AGENT_UNREAD_BODY"
 
-/* A client that still sends is not silent for so long. */
+/* A client that is silent for this time has stopped sending. */
 #define SILENT_TIME apr_time_from_sec(1)
 #define MOST_TIME   apr_time_from_sec(10)
-/* Most clients leave once they have read the response: the first pauses are
- * short, for their next request needs the slot. */
+/* Most clients stop once they have read the response. So the first pauses are
+ * short, since their next request needs the slot. */
 #define FIRST_PAUSE apr_time_from_msec(1)
 #define MOST_PAUSE  apr_time_from_msec(20)
 /* Somewhat more than the highest AgentMaxBody. */
@@ -46,8 +46,8 @@ static slots_t *own_slots;
 
 /* ---- slots ---- */
 
-/* One for each connection: mod_http2 executes few of its requests at once, and
- * the others wait for them. */
+/* At most one slot for a connection: mod_http2 executes only a few of its
+ * requests at a time, and the others wait for these. */
 static slot_t *find_slot_locked(const conn_rec *connection,
                                 apr_uint64_t address)
 {
@@ -187,7 +187,7 @@ static apr_status_t pass_response(ap_filter_t *filter, apr_bucket_brigade *out)
 
 void agent_unread_register(void)
 {
-    /* Errors of httpd pass the filters of the protocol only. */
+    /* A protocol filter, since errors that httpd generates pass only these. */
     filter_record = ap_register_output_filter(FILTER_NAME, pass_response, NULL,
                                               AP_FTYPE_PROTOCOL);
 }

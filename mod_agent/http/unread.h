@@ -3,11 +3,11 @@
  * Bodies of requests that are refused before they have arrived. Over HTTP/1.1
  * the connection is closed after the response, and httpd lingers. Over HTTP/2
  * mod_http2 resets the stream as soon as the response has ended (RFC 9113,
- * 8.1); clients that are still sending drop the response then. So it is sent
- * at once, but ends when the body has been read and discarded, which takes a
+ * 8.1); clients that are still sending drop the response then. So it is sent at
+ * once, but ends when the body has been read and discarded, which takes a
  * thread: until 1 s passes without data, for 10 s and 8 MB at most, and not
- * while the child ends. Few threads do so at a time: one for a connection and
- * two for an address. The streams of other requests are reset.
+ * while the child ends. Few threads discard at a time, at most one for a
+ * connection and two for an address; the streams of further requests are reset.
  */
 #ifndef AGENT_HTTP_UNREAD_H
 #define AGENT_HTTP_UNREAD_H
@@ -24,7 +24,8 @@ void agent_unread_register(void);
 apr_status_t agent_unread_start(int slots, bool (*is_child_ending)(void),
                                 apr_pool_t *pool);
 
-/* Before the response: the body, or its rest, stays unread. */
+/* Called before the response to a request whose body, or the rest of it, stays
+ * unread. */
 void agent_unread_leave(request_rec *r);
 
 /* Called when a Require denies the request. Unless another Require admits it,
@@ -32,8 +33,8 @@ void agent_unread_leave(request_rec *r);
  * discarded. No effect over HTTP/1.1. */
 void agent_unread_deny(request_rec *r);
 
-/* Called when another Require has admitted the request: its handler decides
- * about the body. */
+/* Called when another Require has admitted the request: its handler reads the
+ * body, or leaves it unread. */
 void agent_unread_admit(request_rec *r);
 
 #endif

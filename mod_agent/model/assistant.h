@@ -34,10 +34,10 @@ typedef struct agent_assistant_describe_t {
 } agent_assistant_describe_t;
 
 /* Describes the graph of an assistant. If *body is NULL, a call computes the
- * response: ref->run_id, or an earlier call that is still pending. The call's
- * id is also the id of its thread; *changed: as in run.h, that id twice.
- * Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, those of
- * agent_json_scan_request() for the namespace. */
+ * response: ref->run_id, or an earlier one for an equal request. The call's id
+ * is also the id of its thread; *changed: as in run.h, that id twice. Errors:
+ * ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, those of agent_json_scan_request() for
+ * the namespace. */
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
     const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,
