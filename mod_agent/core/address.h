@@ -19,9 +19,9 @@ typedef struct agent_address_block_t {
 } agent_address_block_t;
 
 /*
- * Parses "10.0.0.0/8", "fd00::/8" or a single address. Only the usual notation
- * of addresses is accepted, and host bits must be zero. False for anything
- * else.
+ * Parses "10.0.0.0/8", "fd00::/8" or a single address. Addresses must be in
+ * standard notation (four decimal numbers; RFC 4291), and host bits must be
+ * zero. False for anything else.
  */
 bool agent_address_read_block(agent_address_block_t *out, const char *text);
 

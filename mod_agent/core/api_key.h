@@ -8,8 +8,8 @@
  *
  *   ag1_[a-z][a-z0-9-]{0,15}_(sk|pt|dk)_[0-9A-Za-z]{22}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}
  *
- * A key has exactly one text: a number of more bits is refused. Only the digest
- * of a secret is stored, or sent to PostgreSQL.
+ * A key has exactly one text, since a number of more bits is refused. Only the
+ * digest of a secret is stored, or sent to PostgreSQL.
  */
 #ifndef AGENT_CORE_API_KEY_H
 #define AGENT_CORE_API_KEY_H
@@ -21,7 +21,7 @@
 #define AGENT_API_KEY_REGION_MAX   16
 #define AGENT_API_KEY_ID_CHARS     22
 #define AGENT_API_KEY_SECRET_CHARS 43
-/* Of the longest key, with the terminating NUL. */
+/* Size of the longest key, with the terminating NUL. */
 #define AGENT_API_KEY_SIZE 98
 
 /* The numbers, and SHA-256, in bytes. */
@@ -37,9 +37,9 @@ typedef enum agent_api_key_kind_t {
 
 typedef enum agent_api_key_result_t {
     AGENT_API_KEY_OK,
-    /* Another form, or a number that is too large. */
+    /* Not in the form of a key, or with a number that is too large. */
     AGENT_API_KEY_MALFORMED,
-    /* The form of a key, but a character was changed. */
+    /* In the form of a key, but with a wrong checksum: it was mistyped. */
     AGENT_API_KEY_CHECKSUM
 } agent_api_key_result_t;
 

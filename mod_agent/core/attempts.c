@@ -20,7 +20,8 @@ typedef struct entry_t {
 
 struct agent_attempts_t {
     agent_lock_t *lock;
-    /* Random and odd: nobody knows which addresses share a set. */
+    /* Random and odd, so that a client cannot choose addresses that share a
+     * set. */
     apr_uint64_t factor;
     unsigned limit;
     apr_interval_time_t time;
@@ -67,7 +68,7 @@ static entry_t *find_locked(agent_attempts_t *attempts, apr_uint64_t address,
     return NULL;
 }
 
-/* Returns an entry that is free now: one that is over, else that with the
+/* Frees and returns an entry: one whose time is over, else the one with the
  * fewest attempts. */
 static entry_t *clear_locked(agent_attempts_t *attempts, apr_uint64_t address,
                              apr_time_t now)

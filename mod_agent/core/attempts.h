@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts attempts per client address in a table of fixed size: keys that were
- * refused after a query, for example, since clients that guess keys must not
- * occupy the database. All functions may be called by any thread; now: of the
- * monotonic clock.
+ * Counts attempts per client address in a table of fixed size: for example, API
+ * keys that were refused after a query, since clients that guess keys must not
+ * occupy the database. All functions may be called by any thread; now: a time
+ * of the monotonic clock.
  */
 #ifndef AGENT_CORE_ATTEMPTS_H
 #define AGENT_CORE_ATTEMPTS_H
@@ -18,8 +18,8 @@
 
 typedef struct agent_attempts_t agent_attempts_t;
 
-/* Creates an empty table, in pool: for `limit` attempts of one address in
- * `time` from the first one on. */
+/* Creates an empty table, in pool, that allows an address `limit` attempts
+ * within `time` of its first one. */
 apr_status_t agent_attempts_create(agent_attempts_t **out, unsigned limit,
                                    apr_interval_time_t time, apr_pool_t *pool);
 

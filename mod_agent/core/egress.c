@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for URLs of clients; see egress.h. libcurl parses the URLs since it
- * also makes the requests: two parsers may differ.
+ * Rules for URLs of clients; see egress.h. URLs are parsed by libcurl, which
+ * also makes the requests, because two parsers may differ.
  */
 #include "egress.h"
 

@@ -16,19 +16,19 @@
 /* The longest URL, in bytes. */
 #define AGENT_EGRESS_URL_BYTES 2048
 
-/* Allowed addresses besides public ones of other hosts, denied addresses,
- * ports and origins. */
+/* A rule: the addresses allowed in addition to public ones of other hosts, and
+ * the denied addresses, the ports and the origins. */
 typedef struct agent_egress_t {
     apr_array_header_t *blocks; /* of agent_address_block_t */
-    /* Lower case; all their addresses are allowed. */
+    /* Host names in lower case, all of whose addresses are allowed. */
     apr_array_header_t *hosts; /* of const char * */
     /* Empty: 80 and 443. */
     apr_array_header_t *ports; /* of agent_egress_ports_t */
     /* Takes precedence over the others. */
     apr_array_header_t *denied; /* of agent_address_block_t */
-    /* Empty, and not has_https: all. */
+    /* Empty, without has_https: all origins. */
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
-    /* Any host with https. */
+    /* All origins with https. */
     bool has_https;
 } agent_egress_t;
 
@@ -63,9 +63,9 @@ const char *agent_egress_expected(const char *text, bool may_be_host);
 /* Allows "8080" or "8000-8999"; false for anything else. */
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
 
-/* Admits the word "https", or an origin of http or https, whose host may begin
- * with `*.` and whose port may be `*`; false for anything else. Once one was
- * admitted, others are refused. */
+/* Allows the word "https", or an origin of http or https, whose host may begin
+ * with `*.` and whose port may be `*`; false for anything else. Once one is
+ * allowed, all other origins are refused. */
 bool agent_egress_allow_origin(agent_egress_t *rule, const char *text);
 
 /*

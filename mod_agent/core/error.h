@@ -22,12 +22,12 @@ typedef struct agent_error_t {
     const char *detail;
     /* For the error log only: the message of a library, or NULL. */
     const char *cause;
-    /* The HTTP status: that of errors.def, until another one is set. */
+    /* The HTTP status: that of errors.def, unless it was changed. */
     int http;
-    /* More members of the body, as JSON text that begins with a comma; "" until
-     * some are set. */
+    /* Additional members of the body, as JSON text that begins with a comma; ""
+     * if there are none. */
     const char *members;
-    /* After so many seconds the client may repeat the request; 0: unknown. */
+    /* Seconds after which the client may repeat the request; 0: unknown. */
     int retry_sec;
 } agent_error_t;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A generation of the server, as httpd has it: a start or restart, with a new
- * reading of the configuration. All processes of the generation have a copy.
+ * A generation of the server, in httpd's sense: each start or restart, which
+ * reads the configuration again, begins one. All its processes have a copy of
+ * this struct.
  */
 #ifndef AGENT_CORE_GENERATION_H
 #define AGENT_CORE_GENERATION_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patterns of names of request headers, and headers of webhooks; see header.h.
- * A header of a request comes from anybody: it must never become an identifier
- * or a user of a run.
+ * Any client can send any header, so none may become an identifier or the user
+ * of a run.
  */
 #include "header.h"
 
@@ -12,7 +12,8 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-/* Of one list: each header of a request is compared with all. */
+/* Most patterns of a list: each header of a request is compared with all of
+ * them. */
 #define PATTERNS_MAX 64
 /* The longest name of a pattern, in bytes. */
 #define NAME_MAX_BYTES 128

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of names of request headers, which select those that graphs get, and
- * the headers that the configuration may add to webhooks. */
+/* Patterns that select the request headers which are passed to graphs, and
+ * checks of the headers that the configuration adds to webhooks. */
 #ifndef AGENT_CORE_HEADER_H
 #define AGENT_CORE_HEADER_H
 
@@ -36,7 +36,7 @@ bool agent_header_read_pattern(agent_header_pattern_t *out, const char *text);
 const char *agent_header_add_pattern(apr_array_header_t *patterns,
                                      const char *text, apr_pool_t *pool);
 
-/* Whether `by` excludes all that the pattern selects. */
+/* Whether the pattern `by` excludes every name that the pattern selects. */
 bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
                             const agent_header_pattern_t *by);
 
@@ -52,8 +52,8 @@ bool agent_header_is_credential(const agent_header_pattern_t *pattern);
 bool agent_header_is_selected(const apr_array_header_t *patterns,
                               const char *name);
 
-/* Whether name may be that of a header which is added to webhooks: not one that
- * a delivery has itself, or that concerns its connection. */
+/* Whether a header of that name may be added to webhooks: a delivery does not
+ * set it itself, and it does not concern the connection. */
 bool agent_header_is_addable(const char *name);
 
 /* Whether text may be the value of a header: one line, without blanks around

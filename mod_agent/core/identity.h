@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends a request, as its API key says. */
+/* The identity of a request's sender, from its API key. */
 #ifndef AGENT_CORE_IDENTITY_H
 #define AGENT_CORE_IDENTITY_H
 
@@ -28,10 +28,10 @@ typedef struct agent_identity_t {
     agent_api_key_kind_t kind;
     /* Of agent_scope_t. */
     unsigned scopes;
-    /* Of a personal key, else NULL. */
+    /* The user of a personal key; else NULL. */
     const char *user_id;
-    /* When the database has found it valid, and when it expires, which may be
-     * AGENT_CLOCK_NEVER (clock.h). */
+    /* When the database last confirmed that the key is valid, and when it
+     * expires; AGENT_CLOCK_NEVER: never (clock.h). */
     apr_time_t checked_at;
     apr_time_t expires_at;
 } agent_identity_t;

@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 
-/* A limit: its word in httpd.conf, the things that it counts as the error names
- * them, whether the schema enforces it, and whether the things end by
- * themselves, so that a refused request can be repeated after a while. */
+/* A limit: its word in httpd.conf, the name of the things that it counts (in
+ * the error), whether the schema enforces it, and whether these things end by
+ * themselves, so that a refused request may succeed later. */
 typedef struct limit_row_t {
     const char *word;
     const char *things;
@@ -29,7 +29,7 @@ static const limit_row_t rows[AGENT_LIMIT_COUNT] = {
     [AGENT_LIMIT_WEBHOOKS] = {"webhooks", "webhooks to deliver", true, true},
     [AGENT_LIMIT_STORED_BYTES] = {"stored_bytes", "stored bytes", true, false}};
 
-/* Runs and requests of an account take longer than a second to end. */
+/* Retry-After: runs and requests take more than a second to end. */
 #define RETRY_SEC 5
 
 const char *agent_limit_word(agent_limit_name_t name)

@@ -24,8 +24,9 @@ typedef enum agent_limit_name_t {
     AGENT_LIMIT_COUNT
 } agent_limit_name_t;
 
-/* Limits of httpd.conf that the schema stores: JSON text for agent.set_limits,
- * NULL: none, and the generation that has them. */
+/* The limits of httpd.conf that the schema stores, as JSON text for
+ * agent.set_limits (NULL: none), and the generation whose configuration has
+ * them. */
 typedef struct agent_stored_limits_t {
     const char *text;
     agent_generation_t generation;
@@ -34,8 +35,8 @@ typedef struct agent_stored_limits_t {
 /* Returns the word of a limit, as in httpd.conf; constant. */
 const char *agent_limit_word(agent_limit_name_t name);
 
-/* Whether the functions of the schema enforce it; the others are those of a
- * child of httpd. */
+/* Whether the functions of the schema enforce the limit; each child of httpd
+ * enforces the others. */
 bool agent_limit_is_stored(agent_limit_name_t name);
 
 /* Returns all words, with commas; in pool. */
@@ -45,8 +46,8 @@ const char *agent_limit_list_words(apr_pool_t *pool);
 bool agent_limit_find(agent_limit_name_t *out, const char *word);
 
 /* Sets error LIMIT (STORED_BYTES for stored_bytes); the text names the limit,
- * its value and how to raise it. Where waiting helps, the error has a
- * Retry-After. Returns APR_EGENERAL. */
+ * its value and how to raise it. If waiting helps, the error has a Retry-After.
+ * Returns APR_EGENERAL. */
 apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
                                 apr_int64_t value, apr_pool_t *pool);
 

@@ -31,8 +31,8 @@ static bool print_digest(char out[AGENT_DIGEST_SIZE], const char *text,
     return true;
 }
 
-/* Sets the numbers, and *parsed to the parts of the text, which names any
- * region and kind. */
+/* Draws the random numbers. *parsed: the parts of a key's text with these
+ * numbers; its region and kind do not matter. */
 static bool draw(agent_new_key_t *out, agent_api_key_t *parsed,
                  char text[AGENT_API_KEY_SIZE])
 {

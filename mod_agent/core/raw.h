@@ -12,7 +12,7 @@
 
 #include <apr_pools.h>
 
-/* A value without surrounding white space; length 0: none. */
+/* A value without surrounding white space; length 0: no value (NONE). */
 typedef struct agent_raw_t {
     const char *text;
     apr_size_t length;

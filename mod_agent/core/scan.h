@@ -23,8 +23,8 @@
 #define AGENT_SCAN_EXPONENT 308
 /* jsonb prints numbers without an exponent: 1e300 is returned as 301 digits. */
 #define AGENT_SCAN_PLAIN_DIGITS (AGENT_SCAN_DIGITS + AGENT_SCAN_EXPONENT)
-/* The deepest nesting of a request: less, since records nest the values of
- * clients more deeply. */
+/* The deepest nesting of a request. It is less, because records contain the
+ * values of clients at a deeper level. */
 #define AGENT_SCAN_REQUEST_DEPTH (AGENT_SCAN_DEPTH - 8)
 
 /*
@@ -43,9 +43,10 @@
  * memory. */
 #define AGENT_SCAN_WEIGHT_SCALAR 80
 /*
- * The limit of a request. 4 MB of coordinates with six decimals take 74 MB,
- * messages of 60 letters 58 MB, {} 1.1 GB. A text that the server composes from
- * several requests, for example a state, may take more.
+ * The limit of the weight of a request. Of 4 MB of text, coordinates with six
+ * decimals take 74 MB, messages of 60 letters 58 MB, and {} 1.1 GB. A text that
+ * the server composes from several requests, for example a state, may take
+ * more.
  */
 #define AGENT_SCAN_REQUEST_WEIGHT ((size_t)96 * 1024 * 1024)
 

@@ -11,7 +11,7 @@ static const char *escape_key(const agent_scan_level_t *level, apr_pool_t *pool)
     char *out = apr_palloc(pool, 2 * length + 1);
     char *p = out;
 
-    /* A cut must not leave half a UTF-8 sequence. */
+    /* Does not cut within a UTF-8 sequence. */
     while (length > 0 && length < level->key_length
            && ((unsigned char)level->key[length] & 0xc0) == 0x80) {
         length--;

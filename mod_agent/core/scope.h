@@ -7,14 +7,15 @@
 
 /* Each route needs one; a key grants a set. None includes another. */
 typedef enum agent_scope_t {
-    /* Of a route that needs no key. 0 is not a scope, so that no route is
-     * without one by mistake. */
+    /* For a route that needs no key. 0 is not a scope, so that a route without
+     * a scope is noticed. */
     AGENT_SCOPE_NONE = 1,
     AGENT_SCOPE_READ = 2,
     AGENT_SCOPE_RUN = 4,
     AGENT_SCOPE_DEPLOY = 8,
     AGENT_SCOPE_ADMIN = 16,
-    /* Of a route that any key may use: each grants one of them. */
+    /* For a route that any key may use, since each key grants at least one of
+     * these. */
     AGENT_SCOPE_ANY = 30
 } agent_scope_t;
 

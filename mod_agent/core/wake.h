@@ -13,17 +13,17 @@
 #define AGENT_WAKE_READY 'R'
 /* A run that executes must stop. */
 #define AGENT_WAKE_CANCEL 'C'
-/* Followed by the id of a deployment, and those of its threads and runs that
- * changed in the database, separated by spaces; the supervisor notifies the
- * requests that wait for them. */
+/* Followed by the id of a deployment and the ids of its threads and runs that
+ * have changed, separated by spaces; the supervisor notifies the requests that
+ * wait for them. */
 #define AGENT_WAKE_CHANGED 'N'
 
 /* Bytes of the longest datagram: that of a deployment and 100 more ids, each
  * followed by a space. */
 #define AGENT_WAKE_BYTES (1 + 101 * AGENT_UUID_SIZE)
 
-/* Fewer datagrams than this do not fill a socket: if a reader finds this many
- * at once, others may have been lost. Where Linux bounds their number it is 10
+/* Fewer datagrams than this do not fill a socket: a reader that finds this many
+ * at once must assume that others were lost. Linux bounds their number to 10
  * (net.unix.max_dgram_qlen); in a socket pair it bounds their bytes instead. */
 #define AGENT_WAKE_MANY 8
 

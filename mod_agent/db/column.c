@@ -6,9 +6,9 @@
 
 #include <arpa/inet.h>
 
-/* The number of dimensions, whether there are nulls, the type of the elements;
- * of the one dimension its length and its first subscript. Without elements
- * there is no dimension. */
+/* The header of an array: number of dimensions, whether it has nulls, type of
+ * the elements; then the length of the one dimension and its first subscript.
+ * An empty array has no dimension. */
 enum { DIMENSIONS, HAS_NULL, TYPE, LENGTH, FIRST, HEADER };
 #define EMPTY LENGTH
 

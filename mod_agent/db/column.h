@@ -55,9 +55,10 @@ typedef struct agent_db_params_t {
     const int *formats;
 } agent_db_params_t;
 
-/* Like agent_db_send(), of two statements, which are one transaction, in one
- * write. The first one has no name, its result is dropped; the result received
- * is that of the second, or the error of either. */
+/* Sends two statements, as agent_db_send() does one, as one transaction and in
+ * one write. The first one must have no name, and its result is dropped:
+ * agent_db_receive() returns the result of the second, or the error of
+ * either. */
 apr_status_t agent_db_send_both(agent_db_t *db, const agent_statement_t *first,
                                 const char *const *first_params,
                                 const agent_statement_t *second,

@@ -106,7 +106,8 @@ bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
         if (ready >= 0 || errno != EINTR) {
             return ready > 0;
         }
-        /* A signal, as of a graceful restart in the prefork MPM. */
+        /* Interrupted by a signal, such as that of a graceful restart in the
+         * prefork MPM. */
     }
 }
 
@@ -128,7 +129,7 @@ void agent_db_close(agent_db_t *db)
     }
 }
 
-/* Room for all statements of the handlers. */
+/* The array has space for all statements of the handlers. */
 static agent_db_t *make_db(apr_pool_t *pool)
 {
     agent_db_t *db = apr_pcalloc(pool, sizeof(*db));
@@ -153,8 +154,8 @@ PGconn *agent_db_start_connection(const char *conninfo,
 {
     const char *address = beside != NULL ? PQhostaddr(beside) : NULL;
     bool has_address = address != NULL && address[0] != '\0';
-    /* libpq ignores those without a value. The name is still the one that TLS
-     * verifies. */
+    /* libpq ignores keywords without a value. TLS still verifies the host
+     * name. */
     const char *const keys[] = {"connect_timeout",
                                 "keepalives_idle",
                                 "keepalives_interval",

@@ -15,9 +15,11 @@ struct agent_db_t {
     int backend_pid;
     /* Of const agent_statement_t *; each is prepared once. */
     apr_array_header_t *prepared;
-    /* The first one of agent_db_send_both() was sent, and has no result yet. */
+    /* The first statement of agent_db_send_both() was sent, and its result was
+     * not received yet. */
     bool has_first;
-    /* Its preparation was sent, and has no result yet; NULL: none. */
+    /* The statement whose preparation was sent and has no result yet; NULL:
+     * none. */
     const agent_statement_t *preparing;
     /* The last statement was prepared by an earlier agent_db_send(). */
     bool was_prepared;
@@ -34,7 +36,8 @@ struct agent_db_t {
     char sqlstate[6];
     /* Of the last error: ERROR, FATAL or PANIC. */
     char severity[6];
-    /* The server closes the connection since another process of it crashed. */
+    /* The server closes the connection because another one of its processes
+     * crashed. */
     bool is_crash_reported;
     /* The last error: the prepared statement would return other types than when
      * it was prepared. Nothing was executed. */
@@ -72,14 +75,14 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
                             apr_pool_t *pool);
 
 /*
- * Whether an idle connection must be reset before use. Data to read on it is a
- * server-initiated close, or a notice so rare that a new connection is cheaper
- * than to distinguish them.
+ * Whether an idle connection must be reset before use. If it has data to read,
+ * that is a server-initiated close or a rare notice; a new connection is
+ * simpler than telling them apart.
  */
 bool agent_db_needs_reset(const agent_db_t *db);
 
-/* Notes the result of a PQsend function, before agent_db_receive().
- * Errors: UNAVAILABLE when libpq has not taken the statement. */
+/* Records the result of a PQsend function, before agent_db_receive(). Errors:
+ * UNAVAILABLE when libpq has not taken the statement. */
 apr_status_t agent_db_mark_sent(agent_db_t *db, int sent, agent_error_t **err,
                                 apr_pool_t *pool);
 
@@ -87,7 +90,7 @@ apr_status_t agent_db_mark_sent(agent_db_t *db, int sent, agent_error_t **err,
 bool agent_db_is_prepared(const agent_db_t *db,
                           const agent_statement_t *statement);
 
-/* Returns the memory that libpq has for a result. */
+/* Returns the bytes that libpq has allocated for a result. */
 apr_size_t agent_db_result_bytes(const agent_db_result_t *result);
 
 #endif

@@ -3,8 +3,8 @@
  * Stores the limits of accounts that httpd.conf names, with agent.set_limits:
  * the first statement on each new connection, of the check at startup, of
  * httpd's children and of the supervisor. So a database that was restored, or
- * did not answer before, has them before any statement that depends on them.
- * The supervisor repeats the statement until the limits are stored.
+ * was unreachable at startup, has them before any statement that depends on
+ * them. The supervisor repeats the statement until the limits are stored.
  */
 #ifndef AGENT_DB_LIMITS_H
 #define AGENT_DB_LIMITS_H

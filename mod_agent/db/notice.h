@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reason that a server gives before it closes a connection; connection.c
- * reads it. */
+/* The reason that a server reports before it closes a connection, as
+ * connection.c has read it. */
 #ifndef AGENT_DB_NOTICE_H
 #define AGENT_DB_NOTICE_H
 
@@ -17,8 +17,8 @@ bool agent_db_notice_is_crash(agent_db_t *db);
 bool agent_db_is_panic(const agent_db_t *db);
 bool agent_db_is_over(const agent_db_t *db);
 
-/* Whether it failed with ERROR, after which the connection is used on; false
- * too if the severity is unknown, as that of some poolers. */
+/* Whether it failed with ERROR, after which the connection stays usable; also
+ * false if the severity is unknown, as with some poolers. */
 bool agent_db_is_error(const agent_db_t *db);
 
 #endif

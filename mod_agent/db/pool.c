@@ -15,16 +15,16 @@
 #include "../core/child_thread.h"
 #include "connection.h"
 
-/* Memory that libpq's buffers may keep: of all connections in total, and of
- * each one in any case. A new connection takes some milliseconds, which is
- * worth it for large texts only. */
+/* Memory that libpq's buffers may keep: for all connections together, and for
+ * each one in any case. A new connection takes some milliseconds, so it pays
+ * only after large texts. */
 #define KEPT_BYTES  ((apr_size_t)1024 * 1024)
 #define SMALL_BYTES ((apr_size_t)512 * 1024)
 /* How long a request whose response made the buffers grow waits for other
  * threads that replace their connections. */
 #define OPENING_WAIT apr_time_from_sec(2)
-/* After a failure new connections are tried for a hundredth of the time, so
- * that few requests wait for a PostgreSQL that accepts none. */
+/* After a failure new connections are tried during a hundredth of the time
+ * only, so that few requests wait for a PostgreSQL that accepts none. */
 #define FAILURE_PAUSE      apr_time_from_sec(10)
 #define FAILURE_FACTOR     100
 #define FAILURE_LAST_PAUSE apr_time_from_sec(300)
@@ -53,8 +53,8 @@ struct agent_db_pool_t {
      * once instead of waiting for an attempt that may take seconds. */
     bool probing;
     apr_size_t kept_bytes;
-    /* Under `opening`: the memory of replacements, 24 bytes each; the earliest
-     * time of the next one. */
+    /* Under `opening`: the memory of replacements, 24 bytes each, and the
+     * earliest time of the next attempt. */
     apr_pool_t *replacements;
     apr_time_t open_at;
     apr_thread_mutex_t *opening;
@@ -271,8 +271,9 @@ static apr_dbd_t *open_locked(agent_db_pool_t *connections,
     return replacement;
 }
 
-/* NULL: the database refused, or did so a short time ago, or another thread was
- * connecting for longer than `wait`: the caller has a request to serve. */
+/* NULL: the database refused, now or a short time ago, or another thread was
+ * connecting for longer than `wait`; the caller must not wait longer, since it
+ * serves a request. */
 static apr_dbd_t *open_new(agent_db_pool_t *connections,
                            const apr_dbd_driver_t *driver,
                            apr_interval_time_t wait)
@@ -382,9 +383,10 @@ static apr_status_t query_part(agent_db_result_t **result,
     return rv;
 }
 
-/* SIGTERM and SIGHUP wait: a child of the prefork MPM destroys its pools within
- * the handler. The list of mod_dbd's connections then aborts it if one is in
- * use, and the mutexes here and the condition would hold it up. */
+/* SIGTERM and SIGHUP are blocked: a child of the prefork MPM destroys its pools
+ * in their handlers. mod_dbd's list of connections would then abort the child
+ * if one is in use, and the mutexes and the condition here would make it
+ * hang. */
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
                                  const agent_statement_t *statement,

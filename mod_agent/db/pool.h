@@ -14,8 +14,8 @@ typedef struct agent_db_pool_t agent_db_pool_t;
 /*
  * Creates the pool in child_init. server: the main server_rec. params: the
  * connection string of mod_dbd, to replace connections whose buffers have
- * grown; NULL = they are not replaced. size: connections in use at the same
- * time, at most mod_dbd's DBDMax. wait: time limit of a request for a
+ * grown; NULL = connections are not replaced. size: connections in use at the
+ * same time, at most mod_dbd's DBDMax. wait: time limit of a request for a
  * connection.
  */
 apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,

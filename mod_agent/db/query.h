@@ -68,8 +68,8 @@ const char *agent_db_value(const agent_db_result_t *result, int row,
                            int column);
 
 /* Starts a connection, in pool, without blocking except for DNS. conninfo: of
- * libpq. beside: a connection of it, to whose address this one leads without
- * DNS; NULL: none. */
+ * libpq. beside: an open connection of the same conninfo, to whose address the
+ * new one connects without DNS; NULL: none. */
 apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name,
                               const agent_db_t *beside, agent_error_t **err,
@@ -92,7 +92,7 @@ agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
 /*
  * Returns the part of the connect timeout `whole` that each host of the
  * connection string gets. In non-blocking mode libpq tries the hosts in turn
- * without a time limit: one that is switched off would use all of the time.
+ * without a time limit: one that is powered off would use all of the time.
  */
 apr_interval_time_t agent_db_host_timeout(const agent_db_t *db,
                                           apr_interval_time_t whole);

@@ -190,8 +190,8 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
     return agent_db_send_params(db, statement, &texts, err, pool);
 }
 
-/* Keeps an error that follows rows, and the first of two errors: a terminated
- * backend sends its reason before the connection is lost. */
+/* Keeps an error that follows rows, and the first of two errors, since a
+ * terminated backend sends its reason before the connection is lost. */
 static void keep_first_error(agent_db_t *db, PGresult *next)
 {
     if (db->partial != NULL
@@ -205,8 +205,8 @@ static void keep_first_error(agent_db_t *db, PGresult *next)
     db->partial = next;
 }
 
-/* Before the result of a statement come, in a pipeline, those of the first of
- * two statements and of the preparation. */
+/* In a pipeline the results of the first of two statements and of the
+ * preparation precede that of the statement. */
 static void keep_result_of_send(agent_db_t *db, PGresult *next)
 {
     const agent_statement_t *prepared = db->preparing;
