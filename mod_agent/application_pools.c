@@ -16,19 +16,19 @@
 
 /* ---- programs ---- */
 
-/* The programs of a language; the runner: below the folder `runners` beside
- * agent-runner. */
+/* The programs of a language. The runner is in the folder `runners`, in the
+ * directory of agent-runner. */
 typedef struct language_t {
     const char *directive;
     const char *program;
     const char *runner;
-    /* Of the application, before any other program. */
+    /* A program of the application itself, which takes precedence. */
     const char *own_program;
 } language_t;
 
 static const language_t python = {"AgentPythonProgram", "python3", "python",
                                   "/" AGENT_APPLICATION_PYTHON};
-/* That which `agentctl build` installs where no other is new enough. */
+/* own_program: `agentctl build` installs it if no other is new enough. */
 static const language_t node = {"AgentNodeProgram", "node", "node/main.mjs",
                                 "/" AGENT_APPLICATION_NODE};
 
@@ -36,13 +36,13 @@ static bool exists(const char *path, apr_pool_t *pool)
 {
     apr_finfo_t info;
 
-    /* A link that leads nowhere exists: that is an error, not a reason to take
+    /* A dangling link counts as a program: it is an error, not a reason to use
      * another program. */
     return apr_stat(&info, path, APR_FINFO_TYPE | APR_FINFO_LINK, pool)
         == APR_SUCCESS;
 }
 
-/* In the PATH of runners; NULL if it is not there. */
+/* Searches the PATH of runners; NULL if the program is not there. */
 static const char *search(const char *name, apr_pool_t *pool)
 {
     static const char *const folders[] = {"/usr/local/bin/", "/usr/bin/",

@@ -8,17 +8,17 @@
 #include "supervisor/base/pool_config.h"
 
 /*
- * Sets what the pool of key->application has of its own: name, program,
- * arguments, directory, environment, application. runners->uid is set. Borrows
- * from config; the rest is in pool. Returns NULL, or the error message, in
- * pool: there is no program of its language.
+ * Sets the members that are specific to the pool of key->application: name,
+ * program, arguments, directory, environment, application. runners->uid must be
+ * set before. Borrows from config; the rest is in pool. Returns NULL, or the
+ * error message, in pool: there is no program of its language.
  */
 const char *agent_application_pools_fill(agent_pool_config_t *runners,
                                          const agent_server_config_t *config,
                                          const agent_graph_pool_t *key,
                                          apr_pool_t *pool);
 
-/* Tries out whether the user of a filled pool may enter the application's
+/* Checks whether the user of a filled pool may enter the application's
  * directory and execute its runner. Returns NULL, or the error message, in
  * pool. */
 const char *agent_application_pools_check(const agent_pool_config_t *runners,

@@ -31,8 +31,8 @@
 /* The generation that this child belongs to. */
 static ap_generation_t own_generation;
 
-/* At most half of the shortest Timeout, since the MPM closes a connection that
- * is silent for Timeout. */
+/* Returns HEARTBEAT, but at most half of the shortest Timeout, since the MPM
+ * closes a connection that is silent for Timeout. */
 static apr_interval_time_t choose_heartbeat(const server_rec *server)
 {
     apr_interval_time_t heartbeat = HEARTBEAT;
@@ -54,8 +54,8 @@ static bool is_child_ending(void)
             && state == AP_MPMQ_STOPPING);
 }
 
-/* False for the prefork MPM, which calls child_stopping only when the request
- * under way has ended: too late for one that waits. */
+/* Whether child_stopping is called in time. False for the prefork MPM, which
+ * calls it after the current request: too late for one that waits. */
 static bool is_notified_of_end(void)
 {
     int threaded = 0;
@@ -125,8 +125,8 @@ static apr_status_t start_database(agent_child_t *child, server_rec *server,
         agent_config_pool_wait(config), &settings, pool);
 }
 
-/* A server without graphs may have no database. With one it serves what other
- * hosts execute, and exports of accounts. */
+/* A server without graphs may have no database. With a database it serves runs
+ * that other hosts execute, and exports of accounts. */
 static bool has_waiters(const agent_child_t *child)
 {
     return child->db != NULL && agent_host_is_any(child->config);

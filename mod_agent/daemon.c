@@ -4,10 +4,10 @@
  *
  * A socket pair for each configuration wakes the supervisor. The life pipe, one
  * for each parent process, reports the parent's death: only the parent holds
- * its write end, which the kernel closes. At a restart, which the parent
- * survives, SIGUSR1 makes the old supervisor finish its runs while the new one
- * already claims. A graceful stop does the same without a new one, and the
- * parent waits for the old one.
+ * its write end, which the kernel closes when the parent dies. At a restart,
+ * which the parent survives, SIGUSR1 makes the old supervisor finish its runs
+ * while the new one already claims. A graceful stop does the same without a new
+ * one, and the parent waits for the old one.
  *
  * Every descriptor is close-on-exec: processes that httpd starts, piped loggers
  * and CGI scripts among them, would otherwise keep the life pipe open.
@@ -46,7 +46,8 @@
 #include "private.h"
 #include "supervisor/supervisor.h"
 
-/* A supervisor that ended sooner than this is restarted after a pause. */
+/* A supervisor that ends within this time of its start is restarted after a
+ * pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
 /* In a graceful stop: time for the supervisor to end after AgentDrainTimeout,
  * and the interval at which the parent checks that it has ended. */
@@ -62,10 +63,10 @@ typedef struct daemon_t {
     /* The parent's end of the life pipe. */
     int life_write_fd;
     apr_proc_t process;
-    /* Registered with the parent's maintenance; APR crashes when an unknown
+    /* Registered with apr_proc_other_child_*(); APR crashes when an unknown
      * process is unregistered. */
     bool watched;
-    /* The start failed; agent_daemon_monitor() repeats it. */
+    /* The start failed; agent_daemon_monitor() tries again. */
     bool missing;
     apr_time_t started_at;
     /* httpd -X: the parent is its own child. */
@@ -105,7 +106,8 @@ static int *find_life_pipe(server_rec *server)
         if (pipe2(fds, O_CLOEXEC) != 0) {
             return NULL;
         }
-        /* The key is copied: ours is unmapped when the module is reloaded. */
+        /* APR copies the key: the module's own is unmapped when it is
+         * reloaded. */
         apr_pool_userdata_set(fds, life_key, NULL, process_pool);
     }
     return fds;
@@ -115,7 +117,7 @@ static int *find_life_pipe(server_rec *server)
 
 static void run_supervisor(daemon_t *daemon, bool pause)
 {
-    /* Leaves the group that an ungraceful stop signals as a whole. */
+    /* Leaves the parent's process group, which an ungraceful stop signals. */
     setpgid(0, 0);
     ap_close_listeners();
     close(daemon->life_write_fd);
@@ -181,8 +183,7 @@ static void start_supervisor(daemon_t *daemon, bool pause)
     daemon->missing = rv != APR_SUCCESS;
 }
 
-/* Called by the parent's maintenance, which runs every second, after the
- * supervisor's death. */
+/* Called by the parent, within a second after the supervisor's death. */
 static void watch_supervisor(int reason, void *data, apr_wait_t status)
 {
     daemon_t *daemon = data;
@@ -253,8 +254,8 @@ void agent_daemon_check_stop(const ap_errorlog_info *info, const char *text)
     }
 }
 
-/* Until the supervisor has ended, or the time is over: it then ends with the
- * parent and requeues its runs. */
+/* Waits until the supervisor has ended. After the time limit the parent ends
+ * first: the supervisor then requeues its runs and ends. */
 static void wait_supervisor(daemon_t *daemon)
 {
     apr_time_t until = daemon->stop_at + daemon->supervisor.drain_timeout
@@ -276,9 +277,9 @@ static void wait_supervisor(daemon_t *daemon)
 
 /* ---- start and end ---- */
 
-/* In graceful and ungraceful restarts runs are finished, not aborted. In a stop
- * the end of the parent follows at once, in a graceful stop that of the
- * supervisor comes first. */
+/* Makes the supervisor drain. In graceful and ungraceful restarts runs are
+ * finished, not aborted. In a stop the parent ends right after this, in a
+ * graceful stop only after the supervisor. */
 static apr_status_t end_generation(void *data)
 {
     daemon_t *daemon = data;
@@ -365,8 +366,8 @@ static void fill_webhooks(agent_webhook_config_t *webhooks,
                           const agent_server_config_t *config, apr_pool_t *pool)
 {
     webhooks->egress = agent_config_webhook_egress(config);
-    /* Those of other servers may need a secret that a server without graphs
-     * does not have. */
+    /* A server without graphs delivers no webhooks: those of other servers may
+     * need a secret that it does not have. */
     webhooks->is_on = webhooks->egress != NULL && config->graphs->nelts > 0;
     fill_keys(webhooks, config, pool);
     fill_headers(webhooks, config, pool);
@@ -382,7 +383,8 @@ static void set_user(agent_supervisor_config_t *supervisor)
     supervisor->gid = is_root ? ap_unixd_config.group_id : (gid_t)-1;
 }
 
-/* Unknown with an AgentDatabase of its own: requests may have a pooler. */
+/* Unknown if AgentDatabase differs from DBDParams: requests may use a
+ * pooler. */
 static void fill_connections(agent_supervisor_config_t *supervisor,
                              const agent_server_config_t *config,
                              apr_pool_t *pool)
@@ -460,7 +462,7 @@ int agent_daemon_child_init(server_rec *server)
 {
     int *life_fds = find_life_pipe(server);
 
-    /* httpd -X: one process is parent and child. */
+    /* With httpd -X one process is both parent and child. */
     if (current_daemon != NULL && current_daemon->parent_pid == getpid()) {
         current_daemon->is_one_process = true;
         return current_daemon->wake_fds[1];

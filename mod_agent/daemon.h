@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* httpd's side of the supervisor: starts it, restarts it, ends it. */
+/* Starts, restarts and stops the supervisor; httpd's side of it. */
 #ifndef AGENT_DAEMON_H
 #define AGENT_DAEMON_H
 
@@ -19,15 +19,15 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
                                 const char *conninfo, server_rec *server,
                                 apr_pool_t *pconf);
 
-/* Starts the supervisor if that failed before. The monitor hook, called in the
- * parent about every 10 seconds. Returns OK. */
+/* The monitor hook, called in the parent about every 10 seconds: starts the
+ * supervisor if an earlier start failed. Returns OK. */
 int agent_daemon_monitor(apr_pool_t *pool, server_rec *server);
 
 /*
- * Makes the supervisor drain when a graceful stop begins. The parent runs no
- * hook then, before its connections have ended, but writes to the error log:
- * this is the error_log hook, called for each line in every process. The parent
- * later waits for the supervisor, at most AgentDrainTimeout + 20 s, and at most
+ * Makes the supervisor drain when a graceful stop begins. At that time the
+ * parent runs no hook, but it writes to the error log: so this is the error_log
+ * hook, which is called for each line in every process. The parent later waits
+ * for the supervisor, at most AgentDrainTimeout + 20 s, and at most
  * GracefulShutdownTimeout if that is set.
  */
 void agent_daemon_check_stop(const ap_errorlog_info *info, const char *text);

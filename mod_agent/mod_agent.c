@@ -62,8 +62,8 @@ static int dispatch(agent_call_t *call)
     return result;
 }
 
-/* Anybody may ask a platform host: a body that it has no route for is not
- * read. */
+/* Any client can send requests to a platform host: it does not read a body that
+ * no route needs. */
 static int respond_at_once(agent_call_t *call)
 {
     agent_body_skip(call->r);
@@ -95,8 +95,8 @@ static int handle_request(request_rec *r)
         return agent_problem_send(call);
     }
     agent_router_match(call);
-    /* Its refusal is sent after the body has arrived: httpd would otherwise
-     * block a thread to read the body. */
+    /* A refusal is sent after the body has arrived: otherwise httpd would block
+     * a thread to read the body. */
     if (agent_browser_check(call) == APR_SUCCESS
         && agent_admission_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
@@ -107,9 +107,9 @@ static int handle_request(request_rec *r)
     return agent_body_receive(call, dispatch);
 }
 
-/* Paths of an API are not files: skips httpd's lookup below the document root,
- * which costs five system calls a request. A path that mod_proxy takes is left
- * to its own hook, which applies <Proxy>. */
+/* Skips httpd's lookup below the document root, which takes five system calls,
+ * for paths of an API, which are not files. A path that mod_proxy takes is left
+ * to its hook, which applies <Proxy>. */
 static int skip_files(request_rec *r)
 {
     ap_conf_vector_t *config = r->per_dir_config;
@@ -130,7 +130,8 @@ static int refuse_start(server_rec *server, const char *text)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* Its user may be any: the spawner says if this one may not execute it. */
+/* The file needs any execute bit: whether the runner's user may execute it is
+ * checked by the spawner. */
 #define EXECUTE_BITS                                                           \
     (APR_FPROT_UEXECUTE | APR_FPROT_GEXECUTE | APR_FPROT_WEXECUTE)
 
@@ -212,8 +213,8 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 }
 
 /* The configuration is read twice at start, the first time before httpd leaves
- * its terminal. Not at a restart, which would end its other sites: from
- * a database of another region requests get 503 then. */
+ * its terminal. Not checked at a restart, where a failure would stop all sites
+ * of the server: requests get 503 then if the database is of another region. */
 static int check_database(const agent_server_config_t *config,
                           server_rec *server, apr_pool_t *pool)
 {

@@ -53,8 +53,8 @@ static agent_cgroup_limits_t get_limits(const agent_runner_settings_t *settings)
                                    .cpu_percent = settings->pool_cpu};
 }
 
-/* Tries a pool's limits out: with the rights that the spawner will have,
- * if this is the start of the server. */
+/* Tries to set a pool's limits, at the start of the server with the rights that
+ * the spawner will have. */
 static bool check_cgroup(const char *directory,
                          const agent_runner_settings_t *settings,
                          server_rec *server)
@@ -77,7 +77,8 @@ static bool check_cgroup(const char *directory,
     return rv == APR_SUCCESS;
 }
 
-/* PostgreSQL may authenticate a user of this system by its name (peer). */
+/* Runners should not have the database user's name: PostgreSQL may authenticate
+ * by the system user (peer). */
 static void warn_of_database_user(const char *name, const char *conninfo,
                                   server_rec *server)
 {
@@ -167,7 +168,7 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
     return *problem != NULL ? APR_EGENERAL : rv;
 }
 
-/* Whether no pool before that one has its user. */
+/* Whether no earlier pool has the same user. */
 static bool is_first_of_user(const agent_pool_config_t *pools, int number)
 {
     for (int i = 0; i < number; i++) {
@@ -213,7 +214,7 @@ apr_status_t agent_pools_fill(agent_supervisor_config_t *supervisor,
 
 /* ---- the check of the configuration ---- */
 
-/* Tries the runner of an application out, with the rights that it will have. */
+/* Checks the runner of an application, with the rights that it will have. */
 static bool check_application(const agent_server_config_t *config,
                               const agent_graph_pool_t *key, server_rec *server,
                               apr_pool_t *pool)

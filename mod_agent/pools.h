@@ -7,8 +7,8 @@
 #include "supervisor/base/supervisor_config.h"
 
 /* Checks the users, cgroups, applications and number of runners of all
- * deployments, as a part of the configuration check. False: they are invalid,
- * which is logged. */
+ * deployments, as a part of the configuration check. False: something is
+ * invalid, which was logged. */
 bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
                        apr_pool_t *pool);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the database for its region, and for the deployments and accounts that
- * httpd.conf names, before httpd starts; see startup.h. A process of its own
+ * Queries the database for its region, and for the deployments and accounts
+ * that httpd.conf names, before httpd starts; see startup.h. A separate process
  * connects, as the user of httpd's children: PostgreSQL may not know root, and
- * the parent, whose memory all children inherit, uses no libpq.
+ * libpq must not be used in the parent, whose memory all children inherit.
  */
 #include "startup.h"
 
@@ -31,11 +31,11 @@
 /* The exit status of that process. */
 #define OTHER_REGION 3
 
-/* For what has no limit of its own, such as the DNS. */
+/* Additional time for steps without a limit of their own, such as DNS. */
 #define REST_SEC 5
 
-/* Deployments that a limit of httpd.conf concerns; others are created when they
- * are used. */
+/* Checks the deployments that a limit of httpd.conf concerns; others are
+ * created when they are first used. */
 static void check_deployments(agent_db_t *db,
                               const agent_server_config_t *config,
                               server_rec *server, apr_pool_t *pool)
@@ -61,7 +61,7 @@ static void check_deployments(agent_db_t *db,
     }
 }
 
-/* Where accounts that directives name are looked for. */
+/* For the search of accounts that directives name. */
 typedef struct lookup_t {
     agent_db_t *db;
     server_rec *server;
@@ -99,7 +99,8 @@ static void warn_of_accounts(const lookup_t *lookup,
                  count > 1 ? "them" : "it");
 }
 
-/* ids: of another form they are errors of the configuration. */
+/* ids: those that are not UUIDs are errors that the configuration check
+ * reports. */
 static void check_accounts(const lookup_t *lookup,
                            const ap_directive_t *directive, const char *ids)
 {

@@ -6,12 +6,12 @@
 #include "config/config.h"
 
 /*
- * Returns false, after logging why, when the database can be reached and
- * belongs to another region than this server. Stores the limits of accounts,
- * logs the deployments that these do not permit, and warns of accounts in a
- * Require or an AgentLimit that it does not have. To be called in post_config
- * of the first start; takes as long as AgentDBConnectTimeout and
- * AgentDBQueryTimeout at most. conninfo: of the database.
+ * Returns false, after logging why, if the database is reachable and belongs to
+ * another region than this server. Stores the limits of accounts, logs the
+ * deployments that they do not permit, and warns of accounts in a Require or an
+ * AgentLimit that do not exist. To be called in post_config of the first start;
+ * takes as long as AgentDBConnectTimeout and AgentDBQueryTimeout at most.
+ * conninfo: of the database.
  */
 bool agent_startup_check(const agent_server_config_t *config,
                          const char *conninfo, server_rec *server,
