@@ -103,8 +103,6 @@ static agent_turn_t disconnect(const await_t *await, apr_pool_t *scratch)
     return AGENT_TURN_DONE;
 }
 
-/* Without a free database connection the poll is repeated at once: the pool has
- * waited for one. */
 static agent_turn_t keep_waiting(await_t *await, apr_status_t rv,
                                  agent_wake_reason_t reason,
                                  apr_pool_t *scratch)
@@ -116,9 +114,8 @@ static agent_turn_t keep_waiting(await_t *await, apr_status_t rv,
     if (await->call->r->header_only) {
         return AGENT_TURN_DONE;
     }
-    return rv != APR_EAGAIN && await->call->err->id == AGENT_E_POOL_EXHAUSTED
-        ? AGENT_TURN_MORE
-        : AGENT_TURN_WAIT;
+    return rv == APR_EAGAIN ? AGENT_TURN_WAIT
+                            : agent_turn_after_error(await->call->err);
 }
 
 /* The run has not ended, or could not be read: waits again, unless the child

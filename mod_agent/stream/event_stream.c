@@ -153,10 +153,8 @@ static agent_turn_t retry(const agent_event_stream_t *stream)
         || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
         return fail(stream);
     }
-    /* The stream resumes at its cursor when the database is available again.
-     * POOL_EXHAUSTED is returned after a wait. */
-    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
-                                                   : AGENT_TURN_WAIT;
+    /* The stream resumes at its cursor when the database is available again. */
+    return agent_turn_after_error(call->err);
 }
 
 /* The client has disconnected. */

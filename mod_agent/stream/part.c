@@ -43,7 +43,5 @@ agent_turn_t agent_part_failed(agent_call_t *call, bool has_begun, int failures,
         agent_response_abort(call);
         return AGENT_TURN_DONE;
     }
-    /* POOL_EXHAUSTED is returned after a wait. */
-    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
-                                                   : AGENT_TURN_WAIT;
+    return agent_turn_after_error(call->err);
 }

@@ -57,13 +57,10 @@ static int respond(agent_call_t *call, apr_status_t rv, const char *body)
         : agent_problem_send(call);
 }
 
-/* Without a free database connection the poll is repeated at once: the pool has
- * waited for one. */
 static agent_turn_t keep_waiting(const agent_call_t *call, apr_status_t rv)
 {
-    return !APR_STATUS_IS_EAGAIN(rv) && call->err->id == AGENT_E_POOL_EXHAUSTED
-        ? AGENT_TURN_MORE
-        : AGENT_TURN_WAIT;
+    return APR_STATUS_IS_EAGAIN(rv) ? AGENT_TURN_WAIT
+                                    : agent_turn_after_error(call->err);
 }
 
 /* The client has disconnected. */

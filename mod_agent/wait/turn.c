@@ -8,6 +8,12 @@
  * and signals nothing: the flag is polled. */
 #define ABORTED_INTERVAL_MS 100
 
+agent_turn_t agent_turn_after_error(const agent_error_t *err)
+{
+    return err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
+                                             : AGENT_TURN_WAIT;
+}
+
 agent_turn_t agent_turn_take(const agent_parking_t *parking,
                              agent_waiter_t *waiter, agent_wake_reason_t reason)
 {

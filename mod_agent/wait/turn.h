@@ -47,6 +47,10 @@ typedef struct agent_parking_t {
     void *baton;
 } agent_parking_t;
 
+/* Returns when to repeat a query that failed with err: MORE, at once, after
+ * POOL_EXHAUSTED, since it has waited for a connection; else WAIT. */
+agent_turn_t agent_turn_after_error(const agent_error_t *err);
+
 /* Takes one turn. */
 agent_turn_t agent_turn_take(const agent_parking_t *parking,
                              agent_waiter_t *waiter,
