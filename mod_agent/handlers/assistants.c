@@ -190,17 +190,6 @@ static agent_assistant_write_t describe_write(const agent_call_t *call)
         .request = call->body};
 }
 
-/* The client's id in lower case, or a new one. */
-static const char *choose_assistant_id(const agent_call_t *call)
-{
-    char id[AGENT_UUID_SIZE];
-
-    return agent_uuid_parse(
-               id, agent_field_string(call->fields, "assistant_id", ""))
-        ? apr_pstrdup(call->pool, id)
-        : agent_creation_new_id(call);
-}
-
 int agent_handle_assistant_create(agent_call_t *call)
 {
     agent_assistant_write_t write;
@@ -213,7 +202,7 @@ int agent_handle_assistant_create(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    call->assistant_id = choose_assistant_id(call);
+    call->assistant_id = agent_creation_choose_id(call, "assistant_id");
     write = describe_write(call);
     if (agent_assistant_create(&body, call->db, &write, &call->err, call->pool)
         != APR_SUCCESS) {

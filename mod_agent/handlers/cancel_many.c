@@ -48,31 +48,16 @@ static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
     }
 }
 
-/* A UUID that the schema has checked, in lower case. */
-static const char *read_id(const agent_call_t *call, agent_raw_t value)
-{
-    char id[AGENT_UUID_SIZE];
-
-    agent_uuid_parse(id, agent_raw_string(value, call->pool));
-    return apr_pstrdup(call->pool, id);
-}
-
 static int compare_newest_first(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)b, *(const char *const *)a);
 }
 
 /* Sorted, so that a transaction promotes no run that a later one cancels. */
-static apr_array_header_t *read_ids(const agent_call_t *call, agent_raw_t array)
+static const apr_array_header_t *read_run_ids(const agent_call_t *call)
 {
-    apr_array_header_t *ids = apr_array_make(call->pool, 16,
-                                             sizeof(const char *));
-    const char *at = array.text;
-    agent_raw_t id;
+    apr_array_header_t *ids = agent_field_uuids(call->fields, "run_ids");
 
-    while (agent_raw_element_next(&id, &at)) {
-        APR_ARRAY_PUSH(ids, const char *) = read_id(call, id);
-    }
     qsort(ids->elts, (size_t)ids->nelts, sizeof(const char *),
           compare_newest_first);
     return ids;
@@ -80,14 +65,12 @@ static apr_array_header_t *read_ids(const agent_call_t *call, agent_raw_t array)
 
 static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
 {
-    const apr_array_header_t *ids = read_ids(
-        call, agent_field_raw(call->fields, "run_ids"));
+    const apr_array_header_t *ids = read_run_ids(call);
     apr_pool_t *scratch;
     bool found = false;
     int count;
 
-    call->ref.thread_id = read_id(call,
-                                  agent_field_raw(call->fields, "thread_id"));
+    call->ref.thread_id = agent_field_uuid(call->fields, "thread_id");
     apr_pool_create(&scratch, call->pool);
     for (int i = 0; i < ids->nelts; i += count) {
         const char *changed;

@@ -39,6 +39,13 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
+const char *agent_creation_choose_id(const agent_call_t *call, const char *key)
+{
+    const char *id = agent_field_uuid(call->fields, key);
+
+    return id != NULL ? id : agent_creation_new_id(call);
+}
+
 const char *agent_creation_print_ttl(const agent_call_t *call,
                                      apr_interval_time_t ttl)
 {

@@ -68,4 +68,8 @@ const char *agent_creation_thread_ttl(const agent_call_t *call);
 /* Makes a UUIDv7, in call->pool. */
 const char *agent_creation_new_id(const agent_call_t *call);
 
+/* Returns the UUID that the body has as this member, in lower case, or a new
+ * one; in call->pool. */
+const char *agent_creation_choose_id(const agent_call_t *call, const char *key);
+
 #endif

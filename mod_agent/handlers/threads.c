@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "../core/uuid.h"
 #include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -20,18 +19,6 @@
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
 #include "creation.h"
-
-/* The client's id in lower case, or a new one. */
-static const char *choose_thread_id(const agent_call_t *call)
-{
-    char id[AGENT_UUID_SIZE];
-
-    if (!agent_uuid_parse(id,
-                          agent_field_string(call->fields, "thread_id", ""))) {
-        agent_uuid_v7(id);
-    }
-    return apr_pstrdup(call->pool, id);
-}
 
 static bool has_supersteps(const agent_call_t *call)
 {
@@ -82,7 +69,7 @@ int agent_handle_thread_create(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    call->ref.thread_id = choose_thread_id(call);
+    call->ref.thread_id = agent_creation_choose_id(call, "thread_id");
     if (has_supersteps(call)) {
         return create_with_state(call);
     }
@@ -218,24 +205,6 @@ int agent_handle_thread_delete(agent_call_t *call)
     return agent_deletion_delete_thread(call);
 }
 
-/* UUIDs that the schema has checked, in lower case. */
-static const apr_array_header_t *read_ids(const agent_call_t *call,
-                                          agent_raw_t array)
-{
-    apr_array_header_t *ids = apr_array_make(call->pool, 16,
-                                             sizeof(const char *));
-    const char *at = array.text;
-    agent_raw_t value;
-
-    while (agent_raw_element_next(&value, &at)) {
-        char id[AGENT_UUID_SIZE];
-
-        agent_uuid_parse(id, agent_raw_string(value, call->pool));
-        APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(call->pool, id);
-    }
-    return ids;
-}
-
 int agent_handle_thread_prune(agent_call_t *call)
 {
     agent_raw_t value;
@@ -246,7 +215,7 @@ int agent_handle_thread_prune(agent_call_t *call)
         return agent_problem_send(call);
     }
     return agent_deletion_prune_threads(
-        call, read_ids(call, agent_field_raw(call->fields, "thread_ids")),
+        call, agent_field_uuids(call->fields, "thread_ids"),
         strcmp(agent_field_string(call->fields, "strategy", ""), "keep_latest")
             == 0);
 }

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
 #include "schema_private.h"
 
 struct agent_fields_t {
@@ -31,6 +34,37 @@ const char *agent_field_string(const agent_fields_t *fields, const char *key,
     return agent_raw_kind(value) == AGENT_RAW_STRING
         ? agent_raw_string(value, fields->pool)
         : fallback;
+}
+
+static const char *read_uuid(agent_raw_t value, apr_pool_t *pool)
+{
+    char id[AGENT_UUID_SIZE];
+
+    return agent_raw_kind(value) == AGENT_RAW_STRING
+            && agent_uuid_parse(id, agent_raw_string(value, pool))
+        ? apr_pstrdup(pool, id)
+        : NULL;
+}
+
+const char *agent_field_uuid(const agent_fields_t *fields, const char *key)
+{
+    return fields != NULL
+        ? read_uuid(agent_field_raw(fields, key), fields->pool)
+        : NULL;
+}
+
+apr_array_header_t *agent_field_uuids(const agent_fields_t *fields,
+                                      const char *key)
+{
+    apr_array_header_t *ids = apr_array_make(fields->pool, 16,
+                                             sizeof(const char *));
+    const char *at = agent_field_raw(fields, key).text;
+    agent_raw_t value;
+
+    while (agent_raw_element_next(&value, &at)) {
+        APR_ARRAY_PUSH(ids, const char *) = read_uuid(value, fields->pool);
+    }
+    return ids;
 }
 
 apr_status_t agent_schema_check_body(const agent_fields_t **out,

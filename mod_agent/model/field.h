@@ -3,7 +3,7 @@
 #ifndef AGENT_MODEL_FIELD_H
 #define AGENT_MODEL_FIELD_H
 
-#include <apr_pools.h>
+#include <apr_tables.h>
 
 #include "../core/raw.h"
 
@@ -18,5 +18,14 @@ agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key);
  * string. */
 const char *agent_field_string(const agent_fields_t *fields, const char *key,
                                const char *fallback);
+
+/* Returns a member's UUID in lower case, in the pool of the check; NULL if it
+ * is not one. */
+const char *agent_field_uuid(const agent_fields_t *fields, const char *key);
+
+/* Returns the UUIDs of a member that was checked to be an array of them, as
+ * const char * in lower case, in the pool of the check. */
+apr_array_header_t *agent_field_uuids(const agent_fields_t *fields,
+                                      const char *key);
 
 #endif
