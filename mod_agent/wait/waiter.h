@@ -71,8 +71,8 @@ typedef struct agent_waiter_params_t {
     /* Woken through agent_waiter_descriptor(), without a thread; otherwise a
      * thread blocks in agent_waiter_block(). */
     bool parked;
-    /* A stream, which is stopped without grace when the child stops, unless it
-     * has an end of its own (has_end), as an export has. */
+    /* Stopped without grace when the child stops, unless it has_end: an
+     * export. */
     bool is_stream;
     bool has_end;
     /* Wakes once with QUERY when it has passed; 0: never. */
@@ -138,11 +138,9 @@ void agent_waiter_subscribe(agent_waiter_t *waiter, apr_int64_t after);
  * QUERY, heartbeats need no query. */
 void agent_waiter_subscribe_end(agent_waiter_t *waiter);
 
-/*
- * Returns the events delivered with UPDATES, an array of agent_run_event_t,
- * valid until agent_waiter_end_turn(). The waiter's own query may already have
- * returned the first ones.
- */
+/* Returns the events delivered with UPDATES, an array of agent_run_event_t,
+ * valid until agent_waiter_end_turn(). Earlier queries may have returned the
+ * first ones. */
 const apr_array_header_t *agent_waiter_updates(const agent_waiter_t *waiter);
 
 /* Ends the turn that a taken reason began. */
