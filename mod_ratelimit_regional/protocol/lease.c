@@ -7,9 +7,9 @@
 
 #include "period.h"
 
-/* The longest time for which a refusal by leases is cached, since others may
- * return unused admissions; and any other refusal, since the key may be
- * reset. */
+/* How long a refusal is cached at most: under a limit with leases, whose unused
+ * admissions other hosts may return; and under any other, since an operator may
+ * reset the key. */
 #define LEASE_REFUSAL_MS 100U
 #define REFUSAL_MS       1000U
 
@@ -25,12 +25,12 @@ void rlr_lease_change(rlr_lease_t *lease, rlr_limit_t limit)
 {
     lease->limit = limit;
     lease->size = 0;
-    lease->left = 0;
+    lease->unused = 0;
     lease->cached_until_ms = 0;
 }
 
-/* Limits that one script decides exactly have no leases. */
-static uint32_t get_period(rlr_limit_t limit)
+/* How long a lease is used; 0: the store decides each request of the limit. */
+static uint32_t get_lease_ms(rlr_limit_t limit)
 {
     return limit.count <= RLR_WINDOW_MARKS
         ? 0
@@ -46,8 +46,8 @@ uint64_t rlr_lease_wait(const rlr_lease_t *lease, uint64_t now_ms)
 rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
                                   uint64_t *wait_ms)
 {
-    if (lease->left > 0 && now_ms < lease->until_ms) {
-        lease->left--;
+    if (lease->unused > 0 && now_ms < lease->until_ms) {
+        lease->unused--;
         return RLR_LEASE_ADMITTED;
     }
     if (now_ms < lease->cached_until_ms) {
@@ -64,27 +64,27 @@ bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms)
     /* A lease of which hardly anything was used is left to expire. */
     return lease->size > 0 && now_ms < lease->until_ms
         && now_ms >= lease->cached_until_ms
-        && (lease->left <= lease->size / 2
+        && (lease->unused <= lease->size / 2
             || (now_ms >= lease->from_ms + half_ms
-                && lease->left < lease->size));
+                && lease->unused < lease->size));
 }
 
-/* The requests that are expected during the next lease, from those since the
+/* The requests to expect during the next lease, estimated from those since the
  * beginning of this one. */
-static uint32_t expect(const rlr_lease_t *lease, uint32_t waiting,
-                       uint64_t now_ms)
+static uint32_t estimate_wanted(const rlr_lease_t *lease, uint32_t waiting,
+                                uint64_t now_ms)
 {
-    uint64_t period_ms = get_period(lease->limit);
-    uint64_t used = lease->size - lease->left + lease->waited + waiting;
+    uint64_t lease_ms = get_lease_ms(lease->limit);
+    uint64_t used = lease->size - lease->unused + lease->waited + waiting;
     uint64_t past_ms = now_ms > lease->from_ms ? now_ms - lease->from_ms : 1;
     uint64_t most = lease->limit.count / (RLR_WINDOW_MARKS / 2);
     uint64_t expected;
 
-    if (period_ms == 0) {
+    if (lease_ms == 0) {
         return waiting;
     }
     past_ms = past_ms < 4 ? 4 : past_ms;
-    expected = past_ms > 2 * period_ms ? 0 : 2 * used * period_ms / past_ms;
+    expected = past_ms > 2 * lease_ms ? 0 : 2 * used * lease_ms / past_ms;
     expected = expected < most ? expected : most;
     return waiting + (uint32_t)expected;
 }
@@ -94,14 +94,14 @@ void rlr_lease_request(rlr_message_item_t *item, const rlr_lease_t *lease,
 {
     memcpy(item->key, lease->key, sizeof(item->key));
     item->limit = lease->limit;
-    item->wanted = expect(lease, waiting, now_ms);
+    item->wanted = estimate_wanted(lease, waiting, now_ms);
     item->waiting = waiting;
     item->tag = tag;
     item->closed_tag = lease->closed_tag;
     item->closed_used = lease->closed_used;
 }
 
-/* Joins the first two of the marks that are in use; the later time counts. */
+/* Joins the two oldest marks; the later time counts. */
 static void join_marks(rlr_lease_t *lease)
 {
     lease->marks[1].amount += lease->marks[0].amount;
@@ -128,7 +128,7 @@ static void add_mark(rlr_lease_t *lease, uint64_t expires_ms, uint32_t amount)
     while (lease->marks[i].amount > 0) {
         i++;
     }
-    /* Replies may arrive in another order. */
+    /* Replies may arrive out of order. */
     if (i > 0 && lease->marks[i - 1].expires_ms > expires_ms) {
         expires_ms = lease->marks[i - 1].expires_ms;
     }
@@ -136,30 +136,29 @@ static void add_mark(rlr_lease_t *lease, uint64_t expires_ms, uint32_t amount)
     lease->marks[i].amount = amount;
 }
 
-/* Replaces the lease; what is left of the old one is returned with the next
- * request. */
+/* Replaces the lease; the next request returns what the old one did not use. */
 static void open_lease(rlr_lease_t *lease, const rlr_message_item_t *item,
                        uint32_t size, uint32_t waited, uint64_t sent_ms)
 {
-    uint32_t period_ms = get_period(lease->limit);
+    uint32_t lease_ms = get_lease_ms(lease->limit);
 
     if (lease->size > 0) {
         lease->closed_tag = lease->tag;
-        lease->closed_used = lease->size - lease->left + lease->waited;
+        lease->closed_used = lease->size - lease->unused + lease->waited;
     }
     lease->tag = item->tag;
     lease->size = size;
-    lease->left = size;
+    lease->unused = size;
     lease->waited = waited;
     lease->from_ms = sent_ms;
-    lease->until_ms = sent_ms + period_ms
-        - (period_ms > 0 ? rlr_period_drift(period_ms) : 0);
+    lease->until_ms = sent_ms + lease_ms
+        - (lease_ms > 0 ? rlr_period_drift(lease_ms) : 0);
 }
 
-static void refuse(rlr_lease_t *lease, const rlr_message_grant_t *grant,
-                   uint64_t received_ms)
+static void cache_refusal(rlr_lease_t *lease, const rlr_message_grant_t *grant,
+                          uint64_t received_ms)
 {
-    uint32_t most_ms = get_period(lease->limit) > 0 || grant->wait_ms <= 0
+    uint32_t most_ms = get_lease_ms(lease->limit) > 0 || grant->wait_ms <= 0
         ? LEASE_REFUSAL_MS
         : REFUSAL_MS;
     uint64_t wait_ms = grant->wait_ms > 0 ? (uint64_t)grant->wait_ms : most_ms;
@@ -173,9 +172,8 @@ uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_message_item_t *item,
                          const rlr_message_grant_t *grant, uint64_t sent_ms,
                          uint64_t received_ms)
 {
-    uint32_t period_ms = get_period(lease->limit);
-    uint64_t counted_ms = period_ms
-        + (uint64_t)lease->limit.interval_sec * 1000;
+    uint32_t lease_ms = get_lease_ms(lease->limit);
+    uint64_t counted_ms = lease_ms + (uint64_t)lease->limit.interval_sec * 1000;
     uint32_t admitted = grant->granted < item->waiting ? grant->granted
                                                        : item->waiting;
 
@@ -189,11 +187,11 @@ uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_message_item_t *item,
                  grant->granted);
         open_lease(lease, item, grant->granted - admitted, admitted, sent_ms);
     }
-    lease->unused = grant->unused;
+    lease->remaining = grant->remaining;
     lease->reset_at_ms = received_ms + grant->reset_ms;
-    /* If those that waited had left before the call, it wanted nothing. */
+    /* A call whose waiting requests had timed out wanted nothing. */
     if (admitted < item->waiting || (item->wanted > 0 && grant->granted == 0)) {
-        refuse(lease, grant, received_ms);
+        cache_refusal(lease, grant, received_ms);
     }
     return admitted;
 }
@@ -220,7 +218,7 @@ uint32_t rlr_lease_report(rlr_message_mark_t *out, const rlr_lease_t *lease,
         if (lease->marks[i].amount > 0 && lease->marks[i].expires_ms > now_ms) {
             memcpy(out[count].key, lease->key, sizeof(out[count].key));
             out[count].amount = lease->marks[i].amount;
-            out[count].left_ms = lease->marks[i].expires_ms - now_ms;
+            out[count].expires_in_ms = lease->marks[i].expires_ms - now_ms;
             count++;
         }
     }
@@ -242,9 +240,9 @@ uint32_t rlr_lease_close(rlr_message_item_t *out, rlr_lease_t *lease,
 {
     uint32_t count = 0;
 
-    /* All marks of the host have expired, those at the store before. */
+    /* All marks of the host have expired, and those at the store earlier. */
     if (rlr_lease_live_until(lease, now_ms) == 0) {
-        lease->left = 0;
+        lease->unused = 0;
         return 0;
     }
     if (lease->closed_tag != 0) {
@@ -252,10 +250,10 @@ uint32_t rlr_lease_close(rlr_message_item_t *out, rlr_lease_t *lease,
                      lease->closed_used);
         lease->closed_tag = 0;
     }
-    if (lease->left > 0) {
+    if (lease->unused > 0) {
         fill_closing(&out[count++], lease, lease->tag,
-                     lease->size - lease->left + lease->waited);
-        lease->left = 0;
+                     lease->size - lease->unused + lease->waited);
+        lease->unused = 0;
     }
     return count;
 }

@@ -15,34 +15,34 @@
 typedef enum rlr_lease_result_t {
     RLR_LEASE_ADMITTED,
     RLR_LEASE_REFUSED,
-    RLR_LEASE_ASK /* the store decides */
+    RLR_LEASE_ASK /* no lease decides: ask the store */
 } rlr_lease_result_t;
 
 typedef struct rlr_lease_t {
     unsigned char key[RLR_MESSAGE_KEY_BYTES];
     rlr_limit_t limit;
     uint64_t tag;
-    uint32_t size; /* admissions, without those of requests that waited */
-    uint32_t left; /* admissions of the lease that are not used */
-    uint32_t waited;
-    uint64_t from_ms;
-    uint64_t until_ms;
+    uint32_t size;       /* admissions that were granted in advance */
+    uint32_t unused;     /* of these, not used yet */
+    uint32_t waited;     /* admissions that went to waiting requests */
+    uint64_t from_ms;    /* when the call that requested it was sent */
+    uint64_t until_ms;   /* when it ends */
     uint64_t closed_tag; /* the previous lease's, not yet reported */
     uint32_t closed_used;
-    uint64_t refused_until_ms;   /* when an admission is expected */
-    uint64_t cached_until_ms;    /* until when refusals are not asked for */
-    uint64_t requested_until_ms; /* until when a request is under way */
-    uint64_t logged_until_ms;    /* until when no refusal is logged */
-    uint32_t unused;             /* what the store had left at its last reply */
-    uint64_t reset_at_ms;        /* when an admission of the key expires */
-    /* Granted to this host, oldest first; amount 0: not in use. */
+    uint64_t refused_until_ms;   /* when the next admission is expected */
+    uint64_t cached_until_ms;    /* until then a refusal needs no call */
+    uint64_t requested_until_ms; /* until then no refill is requested */
+    uint64_t logged_until_ms;    /* until then no refusal is logged */
+    uint32_t remaining;   /* that the store would grant, by its last reply */
+    uint64_t reset_at_ms; /* when the oldest admission expires */
+    /* The grants of this host that count, oldest first; amount 0: no mark. */
     struct {
         uint64_t expires_ms;
         uint32_t amount;
     } marks[RLR_LEASE_MARKS];
 } rlr_lease_t;
 
-/* Sets a lease of nothing. */
+/* Sets a lease without admissions and marks. */
 void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
                     rlr_limit_t limit);
 

@@ -345,9 +345,9 @@ static void count_lease(rlr_lease_table_count_t *count,
                         const rlr_lease_t *lease, uint64_t now_ms)
 {
     count->live += rlr_lease_live_until(lease, now_ms) > 0;
-    if (lease->left > 0 && now_ms < lease->until_ms) {
+    if (lease->unused > 0 && now_ms < lease->until_ms) {
         count->keys++;
-        count->left += lease->left;
+        count->unused += lease->unused;
     }
 }
 

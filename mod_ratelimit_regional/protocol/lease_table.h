@@ -36,8 +36,8 @@ uint32_t rlr_lease_table_close(rlr_message_item_t *out, uint32_t room,
 /* Leases that may be used now, and slots. */
 typedef struct rlr_lease_table_count_t {
     uint32_t keys;
-    uint64_t left; /* admissions of all of them */
-    uint32_t live; /* keys with admissions of this host that count */
+    uint64_t unused; /* admissions of all of them */
+    uint32_t live;   /* keys with admissions of this host that count */
     uint32_t slots;
 } rlr_lease_table_count_t;
 

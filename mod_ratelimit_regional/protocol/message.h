@@ -72,7 +72,7 @@ typedef struct rlr_message_item_t {
 typedef struct rlr_message_mark_t {
     unsigned char key[RLR_MESSAGE_KEY_BYTES];
     uint32_t amount;
-    uint64_t left_ms; /* until it no longer counts */
+    uint64_t expires_in_ms;
 } rlr_message_mark_t;
 
 typedef struct rlr_message_call_t {
@@ -96,9 +96,9 @@ typedef struct rlr_message_call_t {
 
 typedef struct rlr_message_grant_t {
     uint32_t granted;
-    int64_t wait_ms;   /* until one may be free; -1: not known */
-    uint32_t unused;   /* that would still be granted */
-    uint32_t reset_ms; /* until an admission expires; 0: none is counted */
+    int64_t wait_ms;    /* until the next may be granted; -1: not known */
+    uint32_t remaining; /* that would still be granted */
+    uint32_t reset_ms;  /* until an admission expires; 0: none counts */
 } rlr_message_grant_t;
 
 /* Hosts without a heartbeat, and shares that are reserved for longer than for

@@ -289,7 +289,7 @@ static void print_store(request_rec *r, const rlr_status_t *status)
                store->summary.connected, RLR_SHARED_PARTITIONS);
     print_tile(r, "leases", store->leases.keys,
                apr_psprintf(r->pool, "for %" APR_UINT64_T_FMT " requests",
-                            store->leases.left));
+                            store->leases.unused));
     print_tile(r, "keys asked for", store->table_keys,
                apr_psprintf(r->pool, "of %u slots", store->table_slots));
     print_tile(r, "round trips", rounds, "");

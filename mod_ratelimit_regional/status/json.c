@@ -108,7 +108,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
         store->hosts, RLR_SHARED_PARTITIONS, store->summary.connected,
         store->starting_ms, absent->missing,
         rlr_json_quote(absent->names, r->pool), absent->reserved,
-        absent->reserved_ms, store->leases.keys, store->leases.left,
+        absent->reserved_ms, store->leases.keys, store->leases.unused,
         store->table_slots, store->table_keys, rlr_stats_rounds(store->stats),
         us, rlr_stats_recent_us(store->stats), store->timeout_ms,
         store->advised_ms, atomic_load(&store->stats->errors));

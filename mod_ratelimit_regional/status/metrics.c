@@ -201,7 +201,8 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        "Keys of which this host has a lease.",
                        store->leases.keys);
     print_store_number(r, store, "leased_requests", "gauge",
-                       "Requests that these leases admit.", store->leases.left);
+                       "Requests that these leases admit.",
+                       store->leases.unused);
     print_store_number(r, store, "table_slots", "gauge",
                        "Slots of the shared table.", store->table_slots);
     print_store_number(r, store, "table_keys", "gauge",

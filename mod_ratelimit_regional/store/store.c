@@ -67,7 +67,7 @@ static void describe(rlr_window_decision_t *decision, const rlr_lease_t *lease,
         : (uint64_t)lease->limit.interval_sec * 1000;
 
     decision->admitted = is_admitted;
-    decision->remaining = is_admitted ? lease->left + lease->unused : 0;
+    decision->remaining = is_admitted ? lease->unused + lease->remaining : 0;
     if (decision->remaining >= lease->limit.count) {
         decision->remaining = lease->limit.count - 1;
     }
@@ -235,7 +235,7 @@ static bool peek_lease(const rlr_lease_t *lease, bool is_connected,
     uint64_t refused_until_ms = is_connected ? lease->refused_until_ms
                                              : lease->cached_until_ms;
 
-    if (lease->left > 0 && now->ceil_ms < lease->until_ms) {
+    if (lease->unused > 0 && now->ceil_ms < lease->until_ms) {
         describe(decision, lease, true, now);
         return true;
     }

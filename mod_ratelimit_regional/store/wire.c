@@ -54,7 +54,7 @@ static void add_items(rlr_wire_command_t *command,
 
         add(command, mark->key, sizeof(mark->key));
         add_number(command, mark->amount, pool);
-        add_number(command, (apr_int64_t)mark->left_ms, pool);
+        add_number(command, (apr_int64_t)mark->expires_in_ms, pool);
     }
 }
 
@@ -174,17 +174,17 @@ static bool read_head(rlr_message_reply_t *reply, const redisReply *head)
 static bool read_grant(rlr_message_grant_t *grant, const redisReply *reply)
 {
     int64_t granted;
-    int64_t unused;
+    int64_t remaining;
     int64_t reset_ms;
 
     if (!is_array(reply, 4) || !read_integer(&granted, reply->element[0])
         || !read_integer(&grant->wait_ms, reply->element[1])
-        || !read_integer(&unused, reply->element[2])
+        || !read_integer(&remaining, reply->element[2])
         || !read_integer(&reset_ms, reply->element[3])) {
         return false;
     }
     grant->granted = (uint32_t)granted;
-    grant->unused = (uint32_t)unused;
+    grant->remaining = (uint32_t)remaining;
     grant->reset_ms = (uint32_t)reset_ms;
     return true;
 }

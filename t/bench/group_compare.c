@@ -163,7 +163,8 @@ static bool has_same_grants(const rlr_message_grant_t *a,
 {
     for (int i = 0; i < ITEMS; i++) {
         if (a[i].granted != b[i].granted || a[i].wait_ms != b[i].wait_ms
-            || a[i].unused != b[i].unused || a[i].reset_ms != b[i].reset_ms) {
+            || a[i].remaining != b[i].remaining
+            || a[i].reset_ms != b[i].reset_ms) {
             return false;
         }
     }
@@ -226,7 +227,7 @@ static bool send_both(compare_t *compare, host_t *host,
                i == 0 ? "model" : "script", (int)replies[i].status,
                replies[i].number, replies[i].base_offset_ms,
                replies[i].complete, grants[i][0].granted, grants[i][0].wait_ms,
-               grants[i][0].unused, grants[i][0].reset_ms);
+               grants[i][0].remaining, grants[i][0].reset_ms);
     }
     *reply = replies[1];
     for (int i = 0; i < ITEMS; i++) {

@@ -368,7 +368,7 @@ static void grant(group_store_t *store, const rlr_message_item_t *item,
                         (uint32_t)granted, item->tag);
     }
     out->granted = (uint32_t)granted;
-    out->unused = (uint32_t)max_of(0, free_now - granted);
+    out->remaining = (uint32_t)max_of(0, free_now - granted);
     out->reset_ms = entry->count > 0
         ? (uint32_t)(entry->marks[0].expires - store->now)
         : 0;
@@ -434,7 +434,7 @@ void group_store_call(group_store_t *store, uint64_t us,
     for (uint32_t i = 0; i < call->mark_count; i++) {
         group_marks_add(
             group_marks_find(&store->marks, store->now, call->marks[i].key),
-            store->now + 1 + (int64_t)call->marks[i].left_ms,
+            store->now + 1 + (int64_t)call->marks[i].expires_in_ms,
             call->marks[i].amount, 0);
     }
     if (call->kind == RLR_MESSAGE_HEARTBEAT) {

@@ -204,7 +204,7 @@ static void the_last_reply_says_what_is_left_of_the_limit(void **state)
     begin(&test, small);
     rlr_lease_request(&test.item, &test.lease, 1, 1, 1000);
     rlr_lease_grant(&test.lease, &test.item, &grant, 1000, 1010);
-    assert_int_equal(test.lease.unused, 5);
+    assert_int_equal(test.lease.remaining, 5);
     assert_int_equal(test.lease.reset_at_ms, 1710);
 }
 
@@ -335,7 +335,7 @@ static void all_grants_that_count_are_reported(void **state)
     for (uint32_t i = 0; i < count; i++) {
         sum += marks[i].amount;
         assert_memory_equal(marks[i].key, key, sizeof(key));
-        assert_true(marks[i].left_ms > 0 && marks[i].left_ms < 100);
+        assert_true(marks[i].expires_in_ms > 0 && marks[i].expires_in_ms < 100);
     }
     assert_int_equal(sum, 10);
     assert_true(rlr_lease_live_until(&test.lease, 11000) > 11000);

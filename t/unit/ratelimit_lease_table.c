@@ -338,10 +338,10 @@ static void leases_that_may_be_used_are_counted(void **state)
     assert_true(grant(&test, 2, 1, 1000));
     rlr_lease_table_count(&leases, &test.shared, 1000);
     assert_int_equal(leases.keys, 1);
-    assert_int_equal(leases.left, 99);
+    assert_int_equal(leases.unused, 99);
     rlr_lease_table_count(&leases, &test.shared, 3000);
     assert_int_equal(leases.keys, 0);
-    assert_int_equal(leases.left, 0);
+    assert_int_equal(leases.unused, 0);
     end(&test);
 }
 
