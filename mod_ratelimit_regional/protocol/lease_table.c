@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds, claims, recovers and lists leases; shared_layout.h has their place. */
+/* Finds, claims, recovers and lists leases; shared_layout.h has the layout. */
 #include "lease_table.h"
 
 #include <errno.h>
@@ -13,37 +13,39 @@
 /* Not in the tag of a free slot. */
 #define IN_USE 16U
 
-/* ---- The place of a key ---- */
+/* ---- The hash of a key ---- */
 
-/* Where a lease may be. */
-typedef struct place_t {
+/* The hash of a key: its tag, and the stripe and the sets that may have its
+ * lease. */
+typedef struct hashed_key_t {
     uint64_t tag;
     uint32_t stripe;
     uint32_t sets[RLR_CHOICES];
-} place_t;
+} hashed_key_t;
 
-static uint32_t sets_of_stripe(const rlr_shared_t *shared)
+static uint32_t count_stripe_sets(const rlr_shared_t *shared)
 {
     return shared->sets / RLR_SHARED_STRIPES;
 }
 
-static place_t find_place(const rlr_shared_t *shared, const unsigned char *key)
+static hashed_key_t hash_key(const rlr_shared_t *shared,
+                             const unsigned char *key)
 {
-    uint32_t sets = sets_of_stripe(shared);
+    uint32_t sets = count_stripe_sets(shared);
     rlr_siphash_t hash = rlr_siphash_compute(shared->memory->secret, key,
                                              RLR_MESSAGE_KEY_BYTES);
     uint64_t partition = rlr_shared_partition_of(key);
-    place_t place = {
+    hashed_key_t hashed = {
         .tag = (hash.first & ~(uint64_t)(RLR_SHARED_PARTITIONS - 1)) | IN_USE
             | partition,
         .stripe = (uint32_t)(hash.first >> 56)};
 
-    rlr_choice_find(place.sets, hash.second, sets);
+    rlr_choice_find(hashed.sets, hash.second, sets);
     for (int i = 0; i < RLR_CHOICES; i++) {
-        place.sets[i] += place.stripe * sets;
-        __builtin_prefetch(&shared->tags[place.sets[i]]);
+        hashed.sets[i] += hashed.stripe * sets;
+        __builtin_prefetch(&shared->tags[hashed.sets[i]]);
     }
-    return place;
+    return hashed;
 }
 
 static uint64_t get_tag(const rlr_shared_t *shared, uint32_t index)
@@ -63,14 +65,15 @@ static void set_tag(const rlr_shared_t *shared, uint32_t index, uint64_t tag)
 
 static rlr_stripe_t *get_stripe(const rlr_shared_t *shared, uint32_t set)
 {
-    return &shared->memory->stripes[set / sets_of_stripe(shared)];
+    return &shared->memory->stripes[set / count_stripe_sets(shared)];
 }
 
-/* Before the lease is written. */
+/* Records the lease that the owner of the lock may write, before it does. */
 static void use(rlr_stripe_t *stripe, uint32_t index)
 {
     atomic_store_explicit(&stripe->used, index + 1, memory_order_relaxed);
-    /* A process that dies has done its writes in the order of its program. */
+    /* For the compiler: a process that dies has made its writes in this order.
+     */
     atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -92,7 +95,7 @@ static void recover(const rlr_shared_t *shared, const rlr_stripe_t *stripe,
         return;
     }
     rlr_lease_recover(lease, rlr_shared_counted_until(shared, now_ms));
-    set_tag(shared, used - 1, find_place(shared, lease->key).tag);
+    set_tag(shared, used - 1, hash_key(shared, lease->key).tag);
 }
 
 static bool lock_stripe(const rlr_shared_t *shared, rlr_stripe_t *stripe,
@@ -125,14 +128,14 @@ void rlr_lease_table_unlock(const rlr_shared_t *shared,
 /* ---- Slots ---- */
 
 /* The index of the key's lease, or NONE. */
-static uint32_t find(const rlr_shared_t *shared, const place_t *place,
+static uint32_t find(const rlr_shared_t *shared, const hashed_key_t *hashed,
                      const unsigned char *key)
 {
     for (int i = 0; i < RLR_CHOICES; i++) {
         for (uint32_t way = 0; way < RLR_WAYS; way++) {
-            uint32_t index = place->sets[i] * RLR_WAYS + way;
+            uint32_t index = hashed->sets[i] * RLR_WAYS + way;
 
-            if (get_tag(shared, index) == place->tag
+            if (get_tag(shared, index) == hashed->tag
                 && memcmp(shared->leases[index].key, key, RLR_MESSAGE_KEY_BYTES)
                     == 0) {
                 return index;
@@ -142,7 +145,7 @@ static uint32_t find(const rlr_shared_t *shared, const place_t *place,
     return NONE;
 }
 
-/* The mark of a lease counts for longer than the lease. */
+/* Marks count for longer than their lease, so these alone decide. */
 static bool is_unused(const rlr_lease_t *lease, uint64_t now_ms)
 {
     return lease->limit.count == 0
@@ -167,39 +170,39 @@ static uint32_t find_unused(const rlr_shared_t *shared, uint32_t set,
 }
 
 /* The index of an unused slot for a key, of its emptiest set; or NONE. */
-static uint32_t find_slot(const rlr_shared_t *shared, const place_t *place,
-                          uint64_t now_ms)
+static uint32_t find_slot(const rlr_shared_t *shared,
+                          const hashed_key_t *hashed, uint64_t now_ms)
 {
     uint32_t unused[RLR_CHOICES];
     int emptiest;
 
     for (int i = 0; i < RLR_CHOICES; i++) {
-        unused[i] = find_unused(shared, place->sets[i], now_ms);
+        unused[i] = find_unused(shared, hashed->sets[i], now_ms);
     }
     emptiest = rlr_choice_emptiest(unused);
     return unused[emptiest] == 0 ? NONE
-                                 : place->sets[emptiest] * RLR_WAYS
+                                 : hashed->sets[emptiest] * RLR_WAYS
             + (uint32_t)__builtin_ctz(unused[emptiest]);
 }
 
-/* Makes a lease of nothing in a slot. It is found once it is whole. */
+/* Makes an empty lease in a slot; it can be found once it is complete. */
 static void claim(const rlr_shared_t *shared, rlr_stripe_t *stripe,
-                  uint32_t index, const place_t *place,
+                  uint32_t index, const hashed_key_t *hashed,
                   const unsigned char *key, rlr_limit_t limit)
 {
     set_tag(shared, index, 0);
     use(stripe, index);
     rlr_lease_init(&shared->leases[index], key, limit);
     atomic_signal_fence(memory_order_seq_cst);
-    set_tag(shared, index, place->tag);
+    set_tag(shared, index, hashed->tag);
 }
 
 rlr_lease_t *rlr_lease_table_lock(const rlr_shared_t *shared,
                                   const unsigned char *key, rlr_limit_t limit,
                                   uint64_t now_ms)
 {
-    place_t place = find_place(shared, key);
-    rlr_stripe_t *stripe = get_stripe(shared, place.sets[0]);
+    hashed_key_t hashed = hash_key(shared, key);
+    rlr_stripe_t *stripe = get_stripe(shared, hashed.sets[0]);
     rlr_lease_t *lease;
     uint32_t index;
 
@@ -207,14 +210,14 @@ rlr_lease_t *rlr_lease_table_lock(const rlr_shared_t *shared,
     if (!lock_stripe(shared, stripe, now_ms)) {
         return NULL;
     }
-    index = find(shared, &place, key);
+    index = find(shared, &hashed, key);
     if (index == NONE) {
-        index = find_slot(shared, &place, now_ms);
+        index = find_slot(shared, &hashed, now_ms);
         if (index == NONE) {
             unlock_stripe(stripe);
             return NULL;
         }
-        claim(shared, stripe, index, &place, key, limit);
+        claim(shared, stripe, index, &hashed, key, limit);
     }
     use(stripe, index);
     lease = &shared->leases[index];
@@ -244,42 +247,43 @@ typedef struct listing_t {
     uint32_t partition;
     uint64_t now_ms;
     add_t *add;
-    uint32_t most;      /* entries of one lease */
-    size_t size;        /* bytes of an entry */
-    bool must_be_whole; /* leases that cannot be locked are lost */
+    uint32_t most;         /* entries of one lease */
+    size_t size;           /* bytes of an entry */
+    bool must_be_complete; /* leases that cannot be locked are lost */
 } listing_t;
 
-static bool is_of(const listing_t *of, uint32_t index)
+static bool is_listed(const listing_t *listing, uint32_t index)
 {
-    uint64_t tag = get_tag(of->shared, index);
+    uint64_t tag = get_tag(listing->shared, index);
 
-    return tag != 0 && tag % RLR_SHARED_PARTITIONS == of->partition;
+    return tag != 0 && tag % RLR_SHARED_PARTITIONS == listing->partition;
 }
 
-/* Without the lock: a lease of the partition that has been granted something is
- * seen, since that and the beginning of the list have its lock in between. */
-static bool has_lease(const listing_t *of, uint32_t set)
+/* Without the lock of the set. No lease with a grant is missed: grants, and the
+ * beginning of the list, are made with the lock of the partition. */
+static bool has_lease(const listing_t *listing, uint32_t set)
 {
     bool has = false;
 
     for (uint32_t way = 0; way < RLR_WAYS && !has; way++) {
-        has = is_of(of, set * RLR_WAYS + way);
+        has = is_listed(listing, set * RLR_WAYS + way);
     }
     return has;
 }
 
 /* Adds the entries of a set, which is locked. */
-static uint32_t add_set(char *out, const listing_t *of, uint32_t set)
+static uint32_t add_set(char *out, const listing_t *listing, uint32_t set)
 {
     uint32_t count = 0;
 
     for (uint32_t way = 0; way < RLR_WAYS; way++) {
         uint32_t index = set * RLR_WAYS + way;
 
-        if (is_of(of, index)) {
-            use(get_stripe(of->shared, set), index);
-            count += of->add(out + count * of->size, &of->shared->leases[index],
-                             of->now_ms);
+        if (is_listed(listing, index)) {
+            use(get_stripe(listing->shared, set), index);
+            count += listing->add(out + count * listing->size,
+                                  &listing->shared->leases[index],
+                                  listing->now_ms);
         }
     }
     return count;
@@ -287,24 +291,26 @@ static uint32_t add_set(char *out, const listing_t *of, uint32_t set)
 
 /* Adds the entries of whole sets, from *cursor on, while there is room. */
 static uint32_t add_sets(void *out, uint32_t room, uint32_t *cursor,
-                         const listing_t *of)
+                         const listing_t *listing)
 {
     uint32_t count = 0;
 
-    while (*cursor < of->shared->sets && room - count >= RLR_WAYS * of->most) {
+    while (*cursor < listing->shared->sets
+           && room - count >= RLR_WAYS * listing->most) {
         uint32_t set = (*cursor)++;
-        rlr_stripe_t *stripe = get_stripe(of->shared, set);
+        rlr_stripe_t *stripe = get_stripe(listing->shared, set);
 
-        if (!has_lease(of, set)) {
+        if (!has_lease(listing, set)) {
             continue;
         }
-        if (lock_stripe(of->shared, stripe, of->now_ms)) {
-            count += add_set((char *)out + count * of->size, of, set);
+        if (lock_stripe(listing->shared, stripe, listing->now_ms)) {
+            count += add_set((char *)out + count * listing->size, listing, set);
             unlock_stripe(stripe);
         }
-        else if (of->must_be_whole) {
-            rlr_shared_lose(of->shared, of->partition,
-                            rlr_shared_counted_until(of->shared, of->now_ms));
+        else if (listing->must_be_complete) {
+            rlr_shared_lose(
+                listing->shared, listing->partition,
+                rlr_shared_counted_until(listing->shared, listing->now_ms));
         }
     }
     return count;
