@@ -13,11 +13,12 @@ void rlr_member_init(rlr_member_t *member)
     member->number = RLR_MESSAGE_NO_NUMBER;
 }
 
-rlr_message_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
-                                   uint64_t now_ms)
+rlr_message_kind_t rlr_member_next(const rlr_member_t *member,
+                                   bool *is_exclusive, uint64_t now_ms)
 {
-    /* A second first heartbeat would count as a return. */
-    *alone = now_ms >= member->heartbeat_until_ms || !member->is_confirmed;
+    /* Another first heartbeat would count as the return of the host. */
+    *is_exclusive = now_ms >= member->heartbeat_until_ms
+        || !member->is_confirmed;
     if (now_ms >= member->heartbeat_until_ms) {
         return RLR_MESSAGE_HELLO;
     }

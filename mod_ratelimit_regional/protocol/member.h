@@ -74,10 +74,10 @@ void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms);
  * has counted is over. */
 void rlr_member_change_table(rlr_member_t *member);
 
-/* Returns the kind of the next call; *alone: the one after it waits for its
- * reply, or for RLR_PERIOD_CALL_MS. */
-rlr_message_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
-                                   uint64_t now_ms);
+/* Returns the kind of the next call; *is_exclusive: no other call may be sent
+ * before its reply comes, or RLR_PERIOD_CALL_MS have passed. */
+rlr_message_kind_t rlr_member_next(const rlr_member_t *member,
+                                   bool *is_exclusive, uint64_t now_ms);
 
 /* Fills a call of that kind, without items and marks; now_ms was read before
  * the lock was taken or later, and before the call is sent. */

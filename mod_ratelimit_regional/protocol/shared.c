@@ -173,7 +173,7 @@ static rlr_partition_state_t *lock(const rlr_shared_t *shared,
     if (rv == EOWNERDEAD) {
         rlr_member_recover(&part->state.member,
                            rlr_shared_counted_until(shared, now_ms));
-        part->state.alone_until_ms = 0;
+        part->state.next_call_ms = 0;
         rv = pthread_mutex_consistent(&part->mutex);
     }
     if (rv != 0) {

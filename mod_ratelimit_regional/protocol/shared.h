@@ -97,7 +97,7 @@ static inline uint32_t rlr_shared_partition_of(const unsigned char *key)
 /* The state of a partition that its lock guards. */
 typedef struct rlr_partition_state_t {
     rlr_member_t member;
-    uint64_t alone_until_ms;     /* until when no other call may be sent */
+    uint64_t next_call_ms;       /* no other call is sent before this */
     uint64_t heartbeat_sent_ms;  /* when the last heartbeat was sent */
     rlr_message_status_t status; /* of the last reply */
     rlr_message_absent_t absent; /* by the last heartbeat */

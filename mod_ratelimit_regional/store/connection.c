@@ -36,7 +36,7 @@ struct rlr_connection_t {
     const rlr_connection_config_t *config;
     rlr_route_t route;
     rlr_sentinel_t *sentinel;            /* NULL: none */
-    pending_t pending[RLR_ROUTE_PLACES]; /* of the partitions */
+    pending_t pending[RLR_ROUTE_HASHES]; /* one of each */
     uint64_t order;
     char error[1024];
 };
@@ -79,7 +79,7 @@ static pending_t *find_oldest(rlr_connection_t *connection,
 {
     pending_t *oldest = NULL;
 
-    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_HASHES; i++) {
         pending_t *other = &connection->pending[i];
 
         if (is_under_way(other) && other->node == node
@@ -168,7 +168,7 @@ void rlr_connection_add(rlr_connection_t *connection,
 
 void rlr_connection_flush(rlr_connection_t *connection)
 {
-    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_HASHES; i++) {
         if (is_under_way(&connection->pending[i])) {
             rlr_node_flush(connection->pending[i].node);
         }
@@ -293,7 +293,7 @@ static uint32_t list_nodes(rlr_node_t **nodes, rlr_connection_t *connection)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_HASHES; i++) {
         pending_t *pending = &connection->pending[i];
 
         if (is_under_way(pending)
@@ -322,8 +322,8 @@ static void read_node(rlr_connection_t *connection, rlr_node_t *node)
 
 void rlr_connection_poll(rlr_connection_t *connection, int wait_ms)
 {
-    rlr_node_t *nodes[RLR_ROUTE_PLACES];
-    struct pollfd wanted[RLR_ROUTE_PLACES];
+    rlr_node_t *nodes[RLR_ROUTE_HASHES];
+    struct pollfd wanted[RLR_ROUTE_HASHES];
     uint32_t count = list_nodes(nodes, connection);
 
     for (uint32_t i = 0; i < count; i++) {

@@ -9,11 +9,11 @@
 
 #include "reply.h"
 
-/* After the second exchange without a reply; the first one may have used a
- * connection that something on the way had forgotten. */
+/* From the second exchange without a reply to the next attempt. The first may
+ * have used a connection that a firewall had dropped. */
 #define RETRY_MS 300U
-/* Calls until a pending request is sent: hello, report, heartbeat, pending
- * request; and pauses for locks. */
+/* Rounds until a pending request is sent: hello, report, heartbeat, the request
+ * itself, and pauses for locks. */
 #define ROUNDS   12
 #define PAUSE_NS 500000
 
@@ -31,7 +31,7 @@ static uint32_t take_replies(rlr_exchange_t *exchange)
         if (!flight->is_sent || flight->call.kind == RLR_MESSAGE_REPORT) {
             continue;
         }
-        if (rlr_flight_time().floor_ms > flight->sent_ms + RLR_PERIOD_CALL_MS) {
+        if (rlr_clock_now().floor_ms > flight->sent_ms + RLR_PERIOD_CALL_MS) {
             rlr_connection_expire(exchange->connection, i);
         }
         if (rlr_connection_has_reply(exchange->connection, i)) {
@@ -48,12 +48,12 @@ static uint32_t take_replies(rlr_exchange_t *exchange)
  * request does. */
 static void receive_from_nodes(rlr_exchange_t *exchange)
 {
-    uint64_t until_ms = rlr_flight_time().floor_ms + exchange->timeout_ms;
+    uint64_t until_ms = rlr_clock_now().floor_ms + exchange->timeout_ms;
     uint64_t now_ms;
 
     rlr_connection_poll(exchange->connection, 0);
     while ((take_replies(exchange) & ~exchange->slow) != 0
-           && (now_ms = rlr_flight_time().floor_ms) < until_ms) {
+           && (now_ms = rlr_clock_now().floor_ms) < until_ms) {
         rlr_connection_poll(exchange->connection, (int)(until_ms - now_ms));
     }
     exchange->slow |= take_replies(exchange);
@@ -86,13 +86,13 @@ static bool add_flight(rlr_exchange_t *exchange, uint32_t partition,
                        rlr_pending_request_t **list)
 {
     rlr_flight_t *flight = &exchange->flights[partition];
-    /* While it is waited for the calls of the other partitions would age: a
-     * process may be stopped with the lock. The next round tries again. */
+    /* A wait for the lock, which a stopped process may hold, would delay the
+     * calls of the other partitions. The next round tries again. */
     rlr_partition_state_t *state = rlr_shared_try_lock(
-        exchange->shared, partition, rlr_flight_time().floor_ms);
+        exchange->shared, partition, rlr_clock_now().floor_ms);
 
     if (state == NULL) {
-        exchange->held &= ~(1U << partition);
+        exchange->blocked &= ~(1U << partition);
         return false;
     }
     flight->partition = partition;
@@ -111,9 +111,9 @@ static bool add_flight(rlr_exchange_t *exchange, uint32_t partition,
     return flight->is_sent;
 }
 
-/* Drops the requests for partitions whose calls are under way: these take
- * longer than a request waits. */
-static void drop_waiting(rlr_exchange_t *exchange, rlr_pending_request_t **list)
+/* Finishes requests for partitions with a call under way, undecided: that call
+ * takes longer than a request waits. */
+static void drop_delayed(rlr_exchange_t *exchange, rlr_pending_request_t **list)
 {
     rlr_pending_request_t **at = list;
 
@@ -138,7 +138,7 @@ static bool is_joining(rlr_exchange_t *exchange)
 
     for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS && !joining; i++) {
         rlr_partition_state_t *state = rlr_shared_try_lock(
-            exchange->shared, i, rlr_flight_time().floor_ms);
+            exchange->shared, i, rlr_clock_now().floor_ms);
 
         if (state != NULL) {
             joining = !state->member.is_confirmed || state->member.is_clock_set;
@@ -173,7 +173,8 @@ static bool may_send(const rlr_exchange_t *exchange,
                      const rlr_pending_request_t *list)
 {
     while (list != NULL
-           && (exchange->held >> rlr_shared_partition_of(list->key) & 1) != 0) {
+           && (exchange->blocked >> rlr_shared_partition_of(list->key) & 1)
+               != 0) {
         list = list->next;
     }
     return list != NULL;
@@ -191,7 +192,7 @@ static void take_repeated(rlr_exchange_t *exchange,
         pending->next = *list;
         *list = pending;
     }
-    exchange->may_repeat = !exchange->has_lost;
+    exchange->may_repeat = !exchange->has_repeated;
 }
 
 static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
@@ -203,7 +204,7 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
 
     rlr_connection_poll(exchange->connection, 0);
     take_replies(exchange);
-    drop_waiting(exchange, list);
+    drop_delayed(exchange, list);
     for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         if (!exchange->flights[i].is_sent) {
             added += add_flight(exchange, i, list);
@@ -220,9 +221,10 @@ static void run_round(rlr_exchange_t *exchange, rlr_pending_request_t **list)
     receive(exchange);
     us = get_us() - us;
     take_repeated(exchange, list);
-    rlr_stats_round(stats, us, exchange->error != NULL || exchange->has_lost);
-    /* Otherwise it has not waited for all replies. */
-    if (exchange->error == NULL && !exchange->has_lost
+    rlr_stats_round(stats, us,
+                    exchange->error != NULL || exchange->has_repeated);
+    /* Else the time is not that of all replies. */
+    if (exchange->error == NULL && !exchange->has_repeated
         && find_outstanding(exchange) == 0) {
         rlr_stats_trip(stats, us);
         rlr_queue_note_answer(exchange->queue, us / 1000);
@@ -235,11 +237,11 @@ bool rlr_exchange_is_waiting(const rlr_exchange_t *exchange)
         || (exchange->is_failing && exchange->attempt_ms == 0);
 }
 
-/* Which partitions are away after an exchange; if all are, the next one has to
- * wait. */
+/* Sets the partitions that are away after an exchange; if all are, the next
+ * exchange waits. */
 static void end_exchange(rlr_exchange_t *exchange)
 {
-    /* If no call was due, nothing is known. */
+    /* Without a call nothing is known about the store. */
     if (!rlr_connection_has_nodes(exchange->connection)
         && (exchange->error != NULL || exchange->is_answered)) {
         exchange->away.partitions = exchange->is_answered ? 0 : RLR_AWAY_ALL;
@@ -251,9 +253,8 @@ static void end_exchange(rlr_exchange_t *exchange)
 
         /* A store that cannot write would execute a heartbeat soon after the
          * one before: it writes nothing. */
-        exchange->attempt_ms = is_at_once
-            ? 0
-            : rlr_flight_time().floor_ms + RETRY_MS;
+        exchange->attempt_ms = is_at_once ? 0
+                                          : rlr_clock_now().floor_ms + RETRY_MS;
         if (is_at_once) {
             memset(exchange->away.tried_ms, 0, sizeof(exchange->away.tried_ms));
         }
@@ -282,7 +283,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
                              rlr_pending_request_t *pending_requests,
                              apr_pool_t *scratch)
 {
-    uint64_t now_ms = rlr_flight_time().floor_ms;
+    uint64_t now_ms = rlr_clock_now().floor_ms;
 
     exchange->error = NULL;
     exchange->scratch = scratch;
@@ -293,7 +294,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_answered = false;
         exchange->is_refused = false;
         exchange->is_clock_set = false;
-        exchange->has_lost = false;
+        exchange->has_repeated = false;
         exchange->may_repeat = true;
         exchange->may_reopen = false;
         exchange->error = rlr_connection_open(exchange->connection);

@@ -13,14 +13,6 @@
 /* Of one in an epoch that is not complete yet. */
 #define JOINING_MS(members) (80U + (members))
 
-rlr_time_t rlr_flight_time(void)
-{
-    rlr_time_t now;
-
-    now = rlr_clock_now();
-    return now;
-}
-
 static uint64_t take_tag(rlr_exchange_t *exchange)
 {
     exchange->tag = exchange->tag % RLR_MESSAGE_TAG_MAX + 1;
@@ -109,15 +101,16 @@ bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
                             rlr_partition_state_t *state,
                             rlr_pending_request_t **list)
 {
-    uint64_t now_ms = rlr_flight_time().floor_ms;
+    uint64_t now_ms = rlr_clock_now().floor_ms;
     bool has_pending_requests = has_pending_request(*list, flight->partition);
     uint32_t bit = 1U << flight->partition;
-    bool alone;
-    rlr_message_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
+    bool is_exclusive;
+    rlr_message_kind_t kind = rlr_member_next(&state->member, &is_exclusive,
+                                              now_ms);
 
-    exchange->held &= ~bit;
-    if (state->member.has_left || now_ms < state->alone_until_ms) {
-        exchange->held |= bit;
+    exchange->blocked &= ~bit;
+    if (state->member.has_left || now_ms < state->next_call_ms) {
+        exchange->blocked |= bit;
         return false;
     }
     if (!is_due(exchange, flight->partition, state, now_ms,
@@ -129,8 +122,8 @@ bool rlr_flight_fill_locked(rlr_exchange_t *exchange, rlr_flight_t *flight,
     flight->generation = state->member.generation;
     flight->sent_ms = now_ms;
     rlr_away_try(&exchange->away, flight->partition, now_ms);
-    if (alone) {
-        state->alone_until_ms = now_ms + RLR_FLIGHT_ALONE_MS;
+    if (is_exclusive) {
+        state->next_call_ms = now_ms + RLR_FLIGHT_EXCLUSIVE_MS;
     }
     if (kind == RLR_MESSAGE_HEARTBEAT) {
         state->heartbeat_sent_ms = now_ms;

@@ -10,11 +10,12 @@
 #include "connection.h"
 #include "queue.h"
 
-/* In which another process sends no call of the partition. */
-#define RLR_FLIGHT_ALONE_MS (2 * RLR_PERIOD_CALL_MS)
+/* After an exclusive call no other one of the partition is sent for this long,
+ * unless it is answered. */
+#define RLR_FLIGHT_EXCLUSIVE_MS (2 * RLR_PERIOD_CALL_MS)
 
 typedef struct rlr_flight_t {
-    bool is_sent; /* its reply has not been taken */
+    bool is_sent; /* and its reply has not been taken */
     uint32_t partition;
     uint32_t generation;
     uint64_t sent_ms;
@@ -25,7 +26,8 @@ typedef struct rlr_flight_t {
     apr_pool_t *pool; /* of the call, until the next one */
 } rlr_flight_t;
 
-/* Of one thread; the first ones are set by the caller. */
+/* The state of a worker, used by its thread only; the caller sets tag and
+ * the members up to pool. */
 typedef struct rlr_exchange_t {
     const rlr_shared_t *shared;
     rlr_member_config_t member;
@@ -33,25 +35,24 @@ typedef struct rlr_exchange_t {
     rlr_queue_t *queue;
     uint32_t timeout_ms; /* RateLimitStoreTimeout */
     apr_pool_t *pool;    /* of calls under way */
-    uint64_t attempt_ms; /* when it may connect again */
+    uint64_t attempt_ms; /* before that it does not connect again */
     rlr_away_t away;
-    uint64_t tag;    /* of the last mark */
-    bool is_failing; /* the last exchange has failed for all partitions */
-    bool has_lost;   /* a connection that has ended, in this exchange */
-    bool may_repeat; /* not yet in this exchange */
-    bool may_reopen; /* the first error: the connection had ended */
+    uint64_t tag;      /* of the last mark or reset */
+    bool is_failing;   /* the last exchange has failed for all partitions */
+    bool has_repeated; /* in this exchange, a call whose connection had ended */
+    bool may_repeat;   /* no call of this exchange has been repeated */
+    bool may_reopen;   /* the first error is that the connection had ended */
     rlr_pending_request_t *repeated; /* to be sent again, a list */
     const char *error;   /* the first one of this exchange, or NULL */
     apr_pool_t *scratch; /* of this exchange; the caller's */
     bool is_answered;    /* a server has executed a call of this exchange */
-    bool is_refused;     /* the first error: the store has no number for it */
-    bool is_clock_set;   /* a reply of this exchange says so */
-    uint32_t slow;       /* partitions, a bit each, whose last reply was late */
-    uint32_t held;       /* those that no call may be sent to now */
+    bool is_refused;   /* the first error is that the store refuses the host */
+    bool is_clock_set; /* a reply of this exchange shows that it was set */
+    uint32_t slow;     /* partitions, a bit each, whose last reply was late */
+    uint32_t
+        blocked; /* partitions, a bit each, to which no call may be sent now */
     rlr_flight_t flights[RLR_SHARED_PARTITIONS];
 } rlr_exchange_t;
-
-rlr_time_t rlr_flight_time(void);
 
 /* Fills a call of the partition, if one is due and may be sent, with pending
  * requests, which it takes from the list. The partition's lock is held. */

@@ -61,9 +61,10 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
 /* Whether the host may send heartbeats to its epoch. */
 static bool is_in_heartbeat(const leaving_t *leaving)
 {
-    bool alone;
+    bool is_exclusive;
 
-    return rlr_member_next(&leaving->member, &alone, rlr_clock_now().floor_ms)
+    return rlr_member_next(&leaving->member, &is_exclusive,
+                           rlr_clock_now().floor_ms)
         == RLR_MESSAGE_HEARTBEAT
         && leaving->member.is_confirmed;
 }

@@ -90,9 +90,8 @@ void rlr_node_close(rlr_node_t *node)
  */
 static void count_failure(rlr_node_t *node)
 {
-    rlr_time_t now;
+    rlr_time_t now = rlr_clock_now();
 
-    now = rlr_clock_now();
     if (now.floor_ms > node->failed_ms + FORGET_MS) {
         node->failures = 0;
     }

@@ -39,9 +39,8 @@ void rlr_publish_send(rlr_connection_t *connection, const rlr_store_t *store,
                                .name = store->member.name,
                                .rules = store->host.rules};
     rlr_message_reply_t reply = {0};
-    rlr_time_t now;
+    rlr_time_t now = rlr_clock_now();
 
-    now = rlr_clock_now();
     call.number = get_number(&store->shared, now.ceil_ms);
     if (call.number != RLR_MESSAGE_NO_NUMBER
         && rlr_shared_is_due(&store->shared, RLR_SHARED_RULES, now.floor_ms)) {

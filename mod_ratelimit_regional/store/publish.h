@@ -9,9 +9,9 @@
 /* The store keeps the rules of a host by its number in this partition. */
 #define RLR_PUBLISH_PARTITION 0U
 
-/* Sends group->rules, if this host is a member and no process of it has within
- * the last minute. The connection has no call under way. Ignores errors:
- * the next call of a partition reports them. */
+/* Sends the rules of this host if it is a member and none of its processes has
+ * in the last minute. The connection has no call under way. Ignores errors: the
+ * next call of a partition reports them. */
 void rlr_publish_send(rlr_connection_t *connection, const rlr_store_t *store,
                       apr_pool_t *scratch);
 

@@ -6,38 +6,38 @@
 
 #include "../protocol/lease_table.h"
 
-/* After a call that the store has ignored, or answered too late. */
+/* Until the next call, after one that was ignored or answered too late. */
 #define PAUSE_MS(members) (members)
 #define MARKS_MAX         512U
-/* For the marks of one call. */
+/* How much longer than another call one with marks may take. */
 #define REPORT_MS 10000U
-/* Until a reply that is not waited for is noticed. */
+/* A reply may have come this long before it is read. */
 #define NOTICE_MS 2U
 
 /* ---- Reports ---- */
 
-static void set_alone(const rlr_exchange_t *exchange, uint32_t partition,
-                      uint64_t until_ms)
+static void set_next_call(const rlr_exchange_t *exchange, uint32_t partition,
+                          uint64_t until_ms)
 {
     rlr_partition_state_t *state = rlr_shared_lock(exchange->shared, partition,
-                                                   rlr_flight_time().floor_ms);
+                                                   rlr_clock_now().floor_ms);
 
     if (state != NULL) {
-        state->alone_until_ms = until_ms;
+        state->next_call_ms = until_ms;
         rlr_shared_unlock(exchange->shared, partition);
     }
 }
 
-/* The partitions whose reports follow, and this one, are kept: if this process
- * dies another one begins. */
-static void keep_reports(const rlr_exchange_t *exchange, uint32_t first)
+/* Extends the exclusive time of this partition and of those whose reports
+ * follow. If this process dies, the time ends and another process reports. */
+static void extend_reports(const rlr_exchange_t *exchange, uint32_t first)
 {
     for (uint32_t i = first; i < RLR_SHARED_PARTITIONS; i++) {
         const rlr_flight_t *next = &exchange->flights[i];
 
         if (next->is_sent && next->call.kind == RLR_MESSAGE_REPORT) {
-            set_alone(exchange, i,
-                      rlr_flight_time().floor_ms + RLR_FLIGHT_ALONE_MS);
+            set_next_call(exchange, i,
+                          rlr_clock_now().floor_ms + RLR_FLIGHT_EXCLUSIVE_MS);
         }
     }
 }
@@ -55,10 +55,10 @@ static const char *send_marks(rlr_exchange_t *exchange, rlr_flight_t *flight,
     flight->call.marks = marks;
     do {
         apr_pool_clear(flight->pool);
-        keep_reports(exchange, flight->partition);
-        /* However late, it only adds marks; those of other partitions and hosts
-         * may take the store for longer than one call may. */
-        flight->call.latest_ms = latest_ms + rlr_flight_time().floor_ms
+        extend_reports(exchange, flight->partition);
+        /* A late report does no harm, since it only adds marks; the store may
+         * be busy with other reports for longer than a call may take. */
+        flight->call.latest_ms = latest_ms + rlr_clock_now().floor_ms
             - flight->sent_ms;
         flight->call.mark_count = rlr_lease_table_report(
             marks, MARKS_MAX, &cursor, exchange->shared, flight->partition,
@@ -99,26 +99,27 @@ static void take_grant(rlr_exchange_t *exchange, const rlr_flight_t *flight,
     rlr_queue_finish(exchange->queue, pending, true, admitted);
 }
 
-/* Until when no call of the partition is sent, after this one. */
-static void set_pause_locked(const rlr_exchange_t *exchange,
-                             rlr_partition_state_t *state,
-                             const rlr_flight_t *flight, bool is_accepted,
-                             uint64_t now_ms)
+/* Sets when the next call of the partition may be sent. */
+static void schedule_next_locked(const rlr_exchange_t *exchange,
+                                 rlr_partition_state_t *state,
+                                 const rlr_flight_t *flight, bool is_accepted,
+                                 uint64_t now_ms)
 {
     if (!state->member.is_confirmed || flight->call.item_count == 0) {
-        state->alone_until_ms = 0;
+        state->next_call_ms = 0;
     }
     if (!is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT
         && !state->member.is_confirmed) {
-        state->alone_until_ms = now_ms + PAUSE_MS(exchange->member.members);
+        state->next_call_ms = now_ms + PAUSE_MS(exchange->member.members);
     }
 }
 
-/* Takes the reply; true if it was accepted or needs no acceptance. */
-static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
-                   const rlr_message_reply_t *reply)
+/* Applies the reply to the membership, and finishes its requests. False: the
+ * lock of the partition is not free. */
+static bool apply_reply(rlr_exchange_t *exchange, const rlr_flight_t *flight,
+                        const rlr_message_reply_t *reply)
 {
-    uint64_t now_ms = rlr_flight_time().ceil_ms;
+    uint64_t now_ms = rlr_clock_now().ceil_ms;
     rlr_partition_state_t *state = rlr_shared_lock(exchange->shared,
                                                    flight->partition, now_ms);
     bool is_accepted;
@@ -142,9 +143,9 @@ static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
             && reply->status == RLR_MESSAGE_OK) {
             rlr_member_reported(&state->member, flight->generation);
         }
-        set_pause_locked(exchange, state, flight, is_accepted, now_ms);
+        schedule_next_locked(exchange, state, flight, is_accepted, now_ms);
     }
-    /* With the lock: a report that follows has these marks. */
+    /* Under the lock, so that the next report has the marks of these grants. */
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
         if (is_accepted && flight->call.kind == RLR_MESSAGE_HEARTBEAT) {
             take_grant(exchange, flight, i, &reply->grants[i], now_ms);
@@ -158,11 +159,12 @@ static bool answer(rlr_exchange_t *exchange, const rlr_flight_t *flight,
     return true;
 }
 
-/* A report is not waited for: another one only adds the marks again. */
+/* Another process may repeat a report at once: that adds the same marks again.
+ */
 void rlr_reply_abandon(rlr_exchange_t *exchange, const rlr_flight_t *flight)
 {
     if (flight->call.kind == RLR_MESSAGE_REPORT) {
-        set_alone(exchange, flight->partition, 0);
+        set_next_call(exchange, flight->partition, 0);
     }
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
         rlr_queue_finish(exchange->queue, flight->pending_requests[i], false,
@@ -181,7 +183,7 @@ static bool repeat(rlr_exchange_t *exchange, const rlr_flight_t *flight,
         || !rlr_connection_is_lost(exchange->connection, flight->partition)) {
         return false;
     }
-    exchange->has_lost = true;
+    exchange->has_repeated = true;
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
         flight->pending_requests[i]->next = exchange->repeated;
         exchange->repeated = flight->pending_requests[i];
@@ -189,9 +191,9 @@ static bool repeat(rlr_exchange_t *exchange, const rlr_flight_t *flight,
     return true;
 }
 
-/* Whether the reply was late. */
-static void note_time(rlr_exchange_t *exchange, uint32_t partition,
-                      uint64_t took_ms, bool is_answered)
+/* Records how long the reply took, and whether that was too long. */
+static void record_time(rlr_exchange_t *exchange, uint32_t partition,
+                        uint64_t took_ms, bool is_answered)
 {
     uint32_t bit = 1U << partition;
 
@@ -217,27 +219,27 @@ void rlr_reply_take(rlr_exchange_t *exchange, rlr_flight_t *flight)
         ? send_marks(exchange, flight, &reply)
         : rlr_connection_receive(exchange->connection, flight->partition,
                                  &reply, items);
-    uint64_t took_ms = rlr_flight_time().floor_ms - flight->sent_ms;
+    uint64_t took_ms = rlr_clock_now().floor_ms - flight->sent_ms;
 
     flight->is_sent = false;
     if (error != NULL && repeat(exchange, flight, took_ms)) {
         return;
     }
-    note_time(exchange, flight->partition, took_ms, error == NULL);
-    /* Kept: the next call overwrites it. */
+    record_time(exchange, flight->partition, took_ms, error == NULL);
+    /* Copied, since the next call overwrites the text. */
     if (error != NULL && exchange->error == NULL) {
         exchange->error = apr_pstrdup(exchange->scratch, error);
         exchange->may_reopen = rlr_connection_is_lost(exchange->connection,
                                                       flight->partition);
     }
-    if (error != NULL || !answer(exchange, flight, &reply)) {
+    if (error != NULL || !apply_reply(exchange, flight, &reply)) {
         if (error != NULL) {
             rlr_away_set(&exchange->away, flight->partition, true);
         }
         rlr_reply_abandon(exchange, flight);
         return;
     }
-    /* It says nothing about the store: one that cannot write sends it too. */
+    /* A store that cannot write replies so, too: it may still be away. */
     if (reply.status == RLR_MESSAGE_LATE) {
         return;
     }

@@ -146,7 +146,7 @@ static bool read_target(rlr_server_address_t *target, const rlr_node_t *from,
 
 static bool has_partition(const rlr_route_t *route, const rlr_node_t *node)
 {
-    for (uint32_t i = 0; i < RLR_ROUTE_PLACES; i++) {
+    for (uint32_t i = 0; i < RLR_ROUTE_HASHES; i++) {
         if (route->node_of[i] == node) {
             return true;
         }

@@ -9,17 +9,17 @@
 
 #define RLR_ROUTE_NODES_MAX 64
 
-/* Beside the partitions, with a place of its own in a cluster: the rules of
- * hosts. */
+/* The hash with the rules of hosts comes after those of the partitions; in a
+ * cluster each has a slot of its own. */
 #define RLR_ROUTE_RULES  RLR_SHARED_PARTITIONS
-#define RLR_ROUTE_PLACES (RLR_SHARED_PARTITIONS + 1U)
+#define RLR_ROUTE_HASHES (RLR_SHARED_PARTITIONS + 1U)
 
 typedef struct rlr_route_t {
     const rlr_connection_config_t *config;
     apr_pool_t *pool;
     uint32_t count;
     rlr_node_t *nodes[RLR_ROUTE_NODES_MAX];
-    rlr_node_t *node_of[RLR_ROUTE_PLACES]; /* NULL: not known */
+    rlr_node_t *node_of[RLR_ROUTE_HASHES]; /* NULL: not known */
 } rlr_route_t;
 
 /* Sets a route with the servers of the address, in pool; none with Sentinel. */

@@ -163,9 +163,8 @@ static bool is_connected(const worker_t *worker, uint64_t now_ms)
 
 static void log_result(worker_t *worker, const char *error)
 {
-    rlr_time_t now;
+    rlr_time_t now = rlr_clock_now();
 
-    now = rlr_clock_now();
     if (error != NULL) {
         log_error(worker, error, now.floor_ms);
     }

@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-/* Makes group->queue and starts the thread, which ends with the pool. Logs
+/* Makes store->queue and starts the thread, which ends with the pool. Logs
  * errors; without the thread the store counts as away. */
 void rlr_worker_start(rlr_store_t *store, server_rec *server, apr_pool_t *pool);
 

@@ -209,7 +209,7 @@ static void lose_marks(sim_t *sim, host_t *host)
         rlr_member_recover(
             &host->member,
             now_ms + rlr_period_counted(RLR_LIMIT_INTERVAL_SEC_MAX));
-        host->alone_until_us = 0;
+        host->next_call_us = 0;
     }
     for (uint32_t i = 0; i < host->buckets; i++) {
         for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {

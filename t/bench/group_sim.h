@@ -31,7 +31,7 @@ typedef struct host_t {
     uint64_t begun_us;
     uint64_t clock_ms;
     double rate;
-    uint64_t alone_until_us;
+    uint64_t next_call_us;
     uint64_t heartbeat_sent_us;
     uint32_t life; /* replies to an earlier process are lost */
     bool is_down;

@@ -103,7 +103,7 @@ void sim_start_host(sim_t *sim, host_t *host)
             * (sim_random(sim) % 2 == 0
                    ? 1
                    : (double)(sim_random(sim) % 1000) / 1000);
-    host->alone_until_us = 0;
+    host->next_call_us = 0;
     host->life++;
     host->is_down = false;
 }
@@ -127,7 +127,7 @@ static void send_call(sim_t *sim, host_t *host, group_key_t *key)
     call->server = host->server;
     call->references = 1;
     if (alone) {
-        host->alone_until_us = sim->us + 2 * RLR_PERIOD_CALL_MS * 1000;
+        host->next_call_us = sim->us + 2 * RLR_PERIOD_CALL_MS * 1000;
         call->is_alone = true;
     }
     if (kind == RLR_MESSAGE_HEARTBEAT) {
@@ -175,7 +175,7 @@ void sim_send_last(sim_t *sim, host_t *host, const rlr_message_item_t *item)
 
 static bool may_send(const sim_t *sim, const host_t *host)
 {
-    return sim->us >= host->alone_until_us;
+    return sim->us >= host->next_call_us;
 }
 
 static void refuse(sim_t *sim, uint32_t key, uint64_t us, uint32_t count)
@@ -222,7 +222,7 @@ void sim_reply(sim_t *sim, host_t *host, call_t *call)
     is_used = rlr_member_answer(&host->member, &call->call, &call->reply,
                                 call->generation, call->sent_ms, received_ms);
     if (call->is_alone) {
-        host->alone_until_us = 0;
+        host->next_call_us = 0;
     }
     if (call->call.kind == RLR_MESSAGE_REPORT
         && call->reply.status == RLR_MESSAGE_OK) {

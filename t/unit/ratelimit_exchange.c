@@ -326,7 +326,7 @@ static void requests_that_cannot_be_sent_hold_up_no_others(void **state)
     assert_true(connect_partitions(&host, RLR_SHARED_PARTITIONS));
     /* Another process waits for a reply. */
     partition = rlr_shared_lock(&host.memory.shared, 1, get_us() / 1000);
-    partition->alone_until_ms = UINT64_MAX;
+    partition->next_call_ms = UINT64_MAX;
     rlr_shared_unlock(&host.memory.shared, 1);
     host.connection.rounds = 0;
     rlr_queue_refill(host.exchange.queue, key, ten);

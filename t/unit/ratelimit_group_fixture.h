@@ -47,8 +47,8 @@ static inline uint32_t call(case_t *test, int i, uint32_t wanted,
                             uint32_t flags)
 {
     host_t *host = &test->hosts[i];
-    bool alone;
-    rlr_message_kind_t kind = rlr_member_next(&host->member, &alone,
+    bool is_exclusive;
+    rlr_message_kind_t kind = rlr_member_next(&host->member, &is_exclusive,
                                               test->now_ms);
     rlr_message_grant_t grant = {0, -1, 0, 0};
     rlr_message_reply_t reply = {.grants = &grant};

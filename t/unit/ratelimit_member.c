@@ -28,8 +28,9 @@ static void begin(case_t *test)
 /* Sends the next call; its kind. */
 static rlr_message_kind_t send_next(case_t *test, uint64_t now_ms)
 {
-    bool alone;
-    rlr_message_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
+    bool is_exclusive;
+    rlr_message_kind_t kind = rlr_member_next(&test->member, &is_exclusive,
+                                              now_ms);
 
     rlr_member_fill(&test->call, &test->member, &config, kind, now_ms);
     return kind;
@@ -326,15 +327,15 @@ static void an_answer_ends_the_use_of_the_share(void **state)
 static void marks_are_reported_to_a_new_epoch_before_the_heartbeat(void **state)
 {
     case_t test;
-    bool alone;
+    bool is_exclusive;
 
     join(&test);
     change_epoch(&test, 1500);
     assert_int_equal(send_next(&test, 1500), RLR_MESSAGE_HELLO);
     answer(&test, 1500, 1501);
-    assert_int_equal(rlr_member_next(&test.member, &alone, 1502),
+    assert_int_equal(rlr_member_next(&test.member, &is_exclusive, 1502),
                      RLR_MESSAGE_REPORT);
-    assert_true(alone);
+    assert_true(is_exclusive);
     rlr_member_reported(&test.member, test.member.generation);
     assert_int_equal(send_next(&test, 1503), RLR_MESSAGE_HEARTBEAT);
     assert_int_equal(test.call.flags, RLR_MESSAGE_ATTEST | RLR_MESSAGE_BRING);
@@ -417,7 +418,7 @@ static void a_host_whose_heartbeat_is_ignored_says_hello(void **state)
 /* Another one may get the number before its next heartbeat. */
 static void a_host_without_a_number_is_not_connected(void **state)
 {
-    bool alone;
+    bool is_exclusive;
     case_t test;
 
     join(&test);
@@ -425,8 +426,8 @@ static void a_host_without_a_number_is_not_connected(void **state)
     test.reply.status = RLR_MESSAGE_FULL;
     assert_false(answer(&test, 1500, 1501));
     assert_int_equal(get_flags(&test, &config, 1502) & RLR_MESSAGE_CLEAN, 0);
-    rlr_member_next(&test.member, &alone, 1502);
-    assert_true(alone);
+    rlr_member_next(&test.member, &is_exclusive, 1502);
+    assert_true(is_exclusive);
 }
 
 static void a_host_that_leaves_admits_nothing_more(void **state)

@@ -17,8 +17,9 @@ typedef struct case_t {
 
 static rlr_message_kind_t send_next(case_t *test, uint64_t now_ms)
 {
-    bool alone;
-    rlr_message_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
+    bool is_exclusive;
+    rlr_message_kind_t kind = rlr_member_next(&test->member, &is_exclusive,
+                                              now_ms);
 
     rlr_member_fill(&test->call, &test->member, &config, kind, now_ms);
     return kind;
