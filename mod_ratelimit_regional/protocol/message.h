@@ -62,7 +62,7 @@ typedef struct rlr_message_item_t {
     uint32_t wanted;  /* at most */
     uint32_t waiting; /* of these, for requests that wait */
     uint64_t tag;     /* of the mark or reset: 1 to RLR_MESSAGE_TAG_MAX */
-    /* A lease that has ended, and how many admissions it was used for; tag 0:
+    /* A lease that has ended, and the admissions that were used of it; tag 0:
      * none. */
     uint64_t closed_tag;
     uint32_t closed_used;
@@ -79,8 +79,8 @@ typedef struct rlr_message_call_t {
     rlr_message_kind_t kind;
     unsigned char id[RLR_MESSAGE_ID_BYTES];
     const char *name;                    /* for operators */
-    char epoch[RLR_MESSAGE_EPOCH_BYTES]; /* which alone may execute it */
-    uint64_t latest_ms;                  /* by the store's clock */
+    char epoch[RLR_MESSAGE_EPOCH_BYTES]; /* the only one that may execute it */
+    uint64_t latest_ms; /* when it may be executed, by the store's clock */
     uint32_t members;
     uint64_t share_ms;
     uint32_t flags;
@@ -101,20 +101,18 @@ typedef struct rlr_message_grant_t {
     uint32_t reset_ms;  /* until an admission expires; 0: none counts */
 } rlr_message_grant_t;
 
-/* Hosts without a heartbeat, and shares that are reserved for longer than for
- * an interval. */
-typedef struct rlr_message_absent_t {
-    uint32_t missing;  /* numbers */
-    uint32_t reserved; /* shares */
-    uint64_t reserved_ms;
-    char names[RLR_MESSAGE_NAMES_BYTES]; /* of missing hosts that were there */
-    /* How long ago the group has started: nothing is granted of a key until its
-     * interval has passed since then. 0: not all hosts are there; -1: no start
-     * is known. */
+/* The hosts of the group, as a heartbeat finds them. */
+typedef struct rlr_message_group_t {
+    uint32_t missing;     /* hosts without a heartbeat */
+    uint32_t reserved;    /* shares, for longer than an interval */
+    uint64_t reserved_ms; /* for how long, at most */
+    char names[RLR_MESSAGE_NAMES_BYTES]; /* of missing hosts that are known */
+    /* How long ago the group started, if keys whose interval has not passed
+     * since are granted nothing. 0: not all hosts are there; -1: no start. */
     int64_t started_ms;
-} rlr_message_absent_t;
+} rlr_message_group_t;
 
-/* The rules of a host, as it has sent them. */
+/* The rules that a host has published. */
 typedef struct rlr_message_rules_t {
     char name[RLR_MESSAGE_NAME_BYTES]; /* of the host */
     uint64_t age_ms;
@@ -129,7 +127,7 @@ typedef struct rlr_message_reply_t {
     int64_t base_offset_ms;
     int64_t joined_offset_ms;
     bool complete;
-    rlr_message_absent_t absent; /* of a heartbeat */
+    rlr_message_group_t group; /* of a heartbeat */
     /* One per item; the caller provides the memory. */
     rlr_message_grant_t *grants;
     rlr_message_rules_t *rules; /* the same, for RLR_MESSAGE_READ; or NULL */

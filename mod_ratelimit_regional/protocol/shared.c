@@ -246,12 +246,12 @@ void rlr_shared_sum_up(rlr_shared_summary_t *summary,
     summary->started_ms = -1;
     for (uint32_t i = 0; i < RLR_SHARED_PARTITIONS; i++) {
         const rlr_partition_state_t *state = lock(shared, i, waits, now_ms);
-        const rlr_message_absent_t *absent;
+        const rlr_message_group_t *group;
 
         if (state == NULL) {
             continue;
         }
-        absent = &state->absent;
+        group = &state->group;
         summary->starting += !state->member.was_member;
         summary->members += state->member.is_confirmed;
         summary->connected += state->member.is_confirmed
@@ -259,14 +259,14 @@ void rlr_shared_sum_up(rlr_shared_summary_t *summary,
         summary->is_refused |= state->status == RLR_MESSAGE_FULL
             || state->status == RLR_MESSAGE_OTHER;
         if (state->member.is_confirmed
-            && (absent->missing > summary->absent.missing
-                || absent->reserved > summary->absent.reserved)) {
-            summary->absent = *absent;
+            && (group->missing > summary->group.missing
+                || group->reserved > summary->group.reserved)) {
+            summary->group = *group;
         }
-        if (state->member.is_confirmed && absent->started_ms >= 0
+        if (state->member.is_confirmed && group->started_ms >= 0
             && (summary->started_ms < 0
-                || absent->started_ms < summary->started_ms)) {
-            summary->started_ms = absent->started_ms;
+                || group->started_ms < summary->started_ms)) {
+            summary->started_ms = group->started_ms;
         }
         rlr_shared_unlock(shared, i);
     }

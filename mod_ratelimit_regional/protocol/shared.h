@@ -20,18 +20,18 @@
 #define RLR_SHARED_PARTITIONS   16U
 #define RLR_SHARED_SECRET_BYTES 16
 
-/* The parts of the memory, which are private to protocol/. */
+/* The mapped memory; private to protocol/. */
 typedef struct rlr_shared_t {
     struct rlr_shared_memory_t *memory;
     struct rlr_lease_tags_t *tags;
     rlr_lease_t *leases;
     uint32_t sets;
     uint32_t generation;
-    uint32_t table; /* of the configuration */
-    uint64_t store; /* the same: a hash of the address, M and S */
+    uint32_t table; /* the number of its table */
+    uint64_t store; /* a hash of its address, M and S */
 } rlr_shared_t;
 
-/* A partition; its member may be used with its lock only. */
+/* A partition; its state may be used with its lock only. */
 typedef struct rlr_partition_t rlr_partition_t;
 
 /* Bytes for leases of at least so many keys. */
@@ -42,48 +42,49 @@ size_t rlr_shared_size(uint32_t keys);
 bool rlr_shared_create(rlr_shared_t *shared, void *memory, uint32_t keys,
                        const unsigned char *id, const unsigned char *secret);
 
-/* Uses memory of that size which another call has created, for another
- * configuration; false: a call of another release, with another layout. */
+/* Attaches another configuration to created memory of that size; false: another
+ * release has created it, with another layout. */
 bool rlr_shared_attach(rlr_shared_t *shared, void *memory, size_t size);
 
-/* Another table takes the place of the one that has counted the share of the
- * host; before a process uses it. */
+/* Records that another table counts the share of the host from now on; before a
+ * process uses it. */
 void rlr_shared_change_table(rlr_shared_t *shared);
 
-/* Whether no table has taken the place of that of this configuration; with the
- * lock of a partition. Processes with an earlier one have no share. */
+/* Whether the table of this configuration is the latest; with the lock of a
+ * partition. Processes with an earlier table have no share. */
 bool rlr_shared_has_table(const rlr_shared_t *shared);
 
-/* The host takes part in the store with that hash from now on; before a process
- * uses it. */
+/* Makes the store with that hash the one of the host; before a process uses
+ * it. */
 void rlr_shared_use_store(rlr_shared_t *shared, uint64_t store);
 
-/* Whether that is the store of this configuration. Processes of a former one
- * call theirs no more: each would end the membership of the other. */
+/* Whether the host still uses the store of this configuration. If not, the
+ * process sends no more calls: these would end the membership at the new store.
+ */
 bool rlr_shared_has_store(const rlr_shared_t *shared);
 
 const unsigned char *rlr_shared_id(const rlr_shared_t *shared);
 
-/* Warnings of that subject, and sending the rules to the store. */
+/* Actions once a minute: warnings of a subject, and publishing the rules. */
 typedef enum rlr_shared_event_t {
     RLR_SHARED_AWAY,
     RLR_SHARED_REFUSED,
-    RLR_SHARED_ABSENT,
+    RLR_SHARED_MISSING,
     RLR_SHARED_LATE,
     RLR_SHARED_RULES,
     RLR_SHARED_CLOCK,
     RLR_SHARED_EVENTS
 } rlr_shared_event_t;
 
-/* Whether it is due: once a minute, in all processes together. The rules are
- * due in those of the last configuration only, and at once for a new one. */
+/* Whether it is due, in all processes together. The rules are due only in those
+ * of the last configuration, and at once after a reload. */
 bool rlr_shared_is_due(const rlr_shared_t *shared, rlr_shared_event_t event,
                        uint64_t now_ms);
 
 /* Whether the start of the group at that time has not been logged. */
 bool rlr_shared_is_new_start(const rlr_shared_t *shared, uint64_t at_ms);
 
-/* The numbers of this host. */
+/* The statistics of this host. */
 rlr_stats_t *rlr_shared_stats(const rlr_shared_t *shared);
 
 /* RLR_WAIT_SLOTS_MAX slots of all its processes. */
@@ -100,16 +101,16 @@ typedef struct rlr_partition_state_t {
     uint64_t next_call_ms;       /* no other call is sent before this */
     uint64_t heartbeat_sent_ms;  /* when the last heartbeat was sent */
     rlr_message_status_t status; /* of the last reply */
-    rlr_message_absent_t absent; /* by the last heartbeat */
+    rlr_message_group_t group;   /* by the last heartbeat */
 } rlr_partition_state_t;
 
 /* Takes the lock; NULL: not within a second. */
 rlr_partition_state_t *rlr_shared_lock(const rlr_shared_t *shared,
                                        uint32_t partition, uint64_t now_ms);
-/* The same; NULL: it is not free at once. */
+/* The same without waiting; NULL: it is not free. */
 rlr_partition_state_t *rlr_shared_try_lock(const rlr_shared_t *shared,
                                            uint32_t partition, uint64_t now_ms);
-/* Returns the state again, to the one that has the lock. */
+/* Returns the state to a caller that holds the lock. */
 rlr_partition_state_t *rlr_shared_get_locked(const rlr_shared_t *shared,
                                              uint32_t partition);
 void rlr_shared_unlock(const rlr_shared_t *shared, uint32_t partition);
@@ -125,18 +126,18 @@ uint64_t rlr_shared_counted_until(const rlr_shared_t *shared, uint64_t now_ms);
 void rlr_shared_lose(const rlr_shared_t *shared, uint32_t partition,
                      uint64_t until_ms);
 
-/* The worst of all partitions. */
+/* The state of the host in all partitions. */
 typedef struct rlr_shared_summary_t {
     uint32_t members;   /* partitions that the host is a member of */
-    uint32_t connected; /* of these, with an answer of late */
+    uint32_t connected; /* of these, with a recent reply */
     uint32_t starting;  /* never connected to the store */
     bool is_refused;    /* the store has no number for it */
-    rlr_message_absent_t absent;
+    rlr_message_group_t group;
     int64_t started_ms; /* the latest start; -1: none is known */
 } rlr_shared_summary_t;
 
-/* waits: for partitions that are locked, for a second each at most; without it
- * they are left out. */
+/* waits: waits for partitions that are locked, up to a second for each; else
+ * skips them. */
 void rlr_shared_sum_up(rlr_shared_summary_t *summary,
                        const rlr_shared_t *shared, bool waits, uint64_t now_ms);
 

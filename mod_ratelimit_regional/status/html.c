@@ -231,20 +231,20 @@ static void print_store_requests(request_rec *r, const rlr_status_t *status)
 }
 
 /* Hosts that are missing, and the shares that are not granted for them. */
-static void print_absent(request_rec *r, const rlr_status_store_t *store)
+static void print_missing(request_rec *r, const rlr_status_store_t *store)
 {
-    const rlr_message_absent_t *absent = &store->summary.absent;
+    const rlr_message_group_t *group = &store->summary.group;
 
-    if (absent->missing == 0 && absent->reserved == 0) {
+    if (group->missing == 0 && group->reserved == 0) {
         return;
     }
     ap_rprintf(r,
                "<p class=bad>%u of %u hosts are not connected to the store "
                "%s; it reserves the shares of %u, for up to %" APR_UINT64_T_FMT
                " s and the rule's interval.</p>\n",
-               absent->missing, store->hosts,
-               ap_escape_html(r->pool, absent->names), absent->reserved,
-               absent->reserved_ms / 1000);
+               group->missing, store->hosts,
+               ap_escape_html(r->pool, group->names), group->reserved,
+               group->reserved_ms / 1000);
 }
 
 static void print_advice(request_rec *r, const rlr_status_store_t *store)
@@ -301,7 +301,7 @@ static void print_store(request_rec *r, const rlr_status_t *status)
     ap_rputs("</div>\n", r);
     print_advice(r, store);
     print_start(r, store);
-    print_absent(r, store);
+    print_missing(r, store);
     print_store_requests(r, status);
 }
 

@@ -81,14 +81,14 @@ static void print_store_requests(request_rec *r,
 
 static void print_store(request_rec *r, const rlr_status_store_t *store)
 {
-    const rlr_message_absent_t *absent;
+    const rlr_message_group_t *group;
     uint64_t us;
 
     if (store == NULL) {
         ap_rputs("null", r);
         return;
     }
-    absent = &store->summary.absent;
+    group = &store->summary.group;
     us = atomic_load(&store->stats->round_us);
     ap_rprintf(
         r,
@@ -106,9 +106,9 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
         ",\"errors\":%" APR_UINT64_T_FMT "}",
         rlr_json_quote(store->host, r->pool), rlr_status_describe_store(store),
         store->hosts, RLR_SHARED_PARTITIONS, store->summary.connected,
-        store->starting_ms, absent->missing,
-        rlr_json_quote(absent->names, r->pool), absent->reserved,
-        absent->reserved_ms, store->leases.keys, store->leases.unused,
+        store->starting_ms, group->missing,
+        rlr_json_quote(group->names, r->pool), group->reserved,
+        group->reserved_ms, store->leases.keys, store->leases.unused,
         store->table_slots, store->table_keys, rlr_stats_rounds(store->stats),
         us, rlr_stats_recent_us(store->stats), store->timeout_ms,
         store->advised_ms, atomic_load(&store->stats->errors));

@@ -218,10 +218,10 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
                        (store->starting_ms + 999) / 1000);
     print_store_number(r, store, "missing_hosts", "gauge",
                        "Hosts that are not connected to the store.",
-                       store->summary.absent.missing);
+                       store->summary.group.missing);
     print_store_number(r, store, "reserved_shares", "gauge",
                        "Shares that the store reserves for hosts.",
-                       store->summary.absent.reserved);
+                       store->summary.group.reserved);
 }
 
 void rlr_print_metrics(request_rec *r, const rlr_status_t *status)

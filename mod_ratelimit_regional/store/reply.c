@@ -137,7 +137,7 @@ static bool apply_reply(rlr_exchange_t *exchange, const rlr_flight_t *flight,
                                         now_ms);
         exchange->is_clock_set |= state->member.is_clock_set;
         if (is_accepted) {
-            state->absent = reply->absent;
+            state->group = reply->group;
         }
         if (flight->call.kind == RLR_MESSAGE_REPORT
             && reply->status == RLR_MESSAGE_OK) {

@@ -196,7 +196,7 @@ bool rlr_store_is_starting(const rlr_store_t *store,
                            const rlr_shared_summary_t *summary,
                            uint64_t *left_ms)
 {
-    *left_ms = get_start_wait(summary->started_ms, summary->absent.reserved_ms,
+    *left_ms = get_start_wait(summary->started_ms, summary->group.reserved_ms,
                               store->host.longest_sec);
     return *left_ms > 0;
 }
@@ -219,9 +219,8 @@ static bool is_connected(const rlr_store_t *store, const unsigned char *key,
     connected = state->member.is_confirmed
         && now_ms < state->member.heartbeat_until_ms;
     if (connected) {
-        *wait_ms = get_start_wait(state->absent.started_ms,
-                                  state->absent.reserved_ms,
-                                  limit.interval_sec);
+        *wait_ms = get_start_wait(state->group.started_ms,
+                                  state->group.reserved_ms, limit.interval_sec);
     }
     rlr_shared_unlock(&store->shared, partition);
     return connected;

@@ -125,7 +125,7 @@ static bool read_status(rlr_message_reply_t *reply, const redisReply *text)
 }
 
 /* The part of a reply to a heartbeat that is for operators. */
-static bool read_absent(rlr_message_absent_t *absent, const redisReply *head)
+static bool read_group(rlr_message_group_t *group, const redisReply *head)
 {
     int64_t missing;
     int64_t reserved;
@@ -135,13 +135,13 @@ static bool read_absent(rlr_message_absent_t *absent, const redisReply *head)
         || !read_integer(&reserved, head->element[8])
         || !read_integer(&reserved_ms, head->element[9])
         || head->element[10]->type != REDIS_REPLY_STRING
-        || !read_integer(&absent->started_ms, head->element[11])) {
+        || !read_integer(&group->started_ms, head->element[11])) {
         return false;
     }
-    absent->missing = (uint32_t)missing;
-    absent->reserved = (uint32_t)reserved;
-    absent->reserved_ms = (uint64_t)reserved_ms;
-    apr_cpystrn(absent->names, head->element[10]->str, sizeof(absent->names));
+    group->missing = (uint32_t)missing;
+    group->reserved = (uint32_t)reserved;
+    group->reserved_ms = (uint64_t)reserved_ms;
+    apr_cpystrn(group->names, head->element[10]->str, sizeof(group->names));
     return true;
 }
 
@@ -167,8 +167,8 @@ static bool read_head(rlr_message_reply_t *reply, const redisReply *head)
     if (head->element[2]->len == sizeof(reply->epoch)) {
         memcpy(reply->epoch, head->element[2]->str, sizeof(reply->epoch));
     }
-    memset(&reply->absent, 0, sizeof(reply->absent));
-    return head->elements == 7 || read_absent(&reply->absent, head);
+    memset(&reply->group, 0, sizeof(reply->group));
+    return head->elements == 7 || read_group(&reply->group, head);
 }
 
 static bool read_grant(rlr_message_grant_t *grant, const redisReply *reply)

@@ -120,23 +120,23 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
     uint64_t late = rlr_stats_sum(stats, RLR_STATS_LATE)
         + rlr_stats_sum(stats, RLR_STATS_BUSY);
     rlr_shared_summary_t summary;
-    const rlr_message_absent_t *absent = &summary.absent;
+    const rlr_message_group_t *group = &summary.group;
     char text[160];
 
     rlr_shared_sum_up(&summary, shared, false, now_ms);
     log_start(worker, &summary, now_ms);
-    if ((absent->missing > 0 || absent->reserved > 0)
-        && rlr_shared_is_due(shared, RLR_SHARED_ABSENT, now_ms)) {
+    if ((group->missing > 0 || group->reserved > 0)
+        && rlr_shared_is_due(shared, RLR_SHARED_MISSING, now_ms)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
                      RLR_LOGNO(0122) "%u of %u hosts are not connected to "
                                      "the store%s%s%s; it reserves the shares "
                                      "of %u, for up to %lu s and the rule's "
                                      "interval: that much of each limit is "
                                      "refused",
-                     absent->missing, worker->exchange.member.members,
-                     absent->names[0] != '\0' ? " (names: " : "", absent->names,
-                     absent->names[0] != '\0' ? ")" : "", absent->reserved,
-                     (unsigned long)(absent->reserved_ms / 1000));
+                     group->missing, worker->exchange.member.members,
+                     group->names[0] != '\0' ? " (names: " : "", group->names,
+                     group->names[0] != '\0' ? ")" : "", group->reserved,
+                     (unsigned long)(group->reserved_ms / 1000));
     }
     if (late > atomic_load(&stats->logged)
         && rlr_shared_is_due(shared, RLR_SHARED_LATE, now_ms)) {

@@ -46,8 +46,8 @@ static void set_partition(case_t *test, uint32_t partition,
     state->member.was_member = heartbeat_until_ms > 0;
     state->member.is_confirmed = heartbeat_until_ms > 0;
     state->member.heartbeat_until_ms = heartbeat_until_ms;
-    state->absent.missing = missing;
-    state->absent.reserved = reserved;
+    state->group.missing = missing;
+    state->group.reserved = reserved;
     rlr_shared_unlock(&test->shared, partition);
 }
 
@@ -67,8 +67,8 @@ static void operators_see_the_worst_of_all_partitions(void **state)
     assert_int_equal(summary.members, 3);
     assert_int_equal(summary.connected, 2);
     assert_int_equal(summary.starting, RLR_SHARED_PARTITIONS - 3);
-    assert_int_equal(summary.absent.missing, 1);
-    assert_int_equal(summary.absent.reserved, 2);
+    assert_int_equal(summary.group.missing, 1);
+    assert_int_equal(summary.group.reserved, 2);
     assert_false(summary.is_refused);
     partition = rlr_shared_lock(&test.shared, 5, 3000);
     partition->status = RLR_MESSAGE_FULL;
