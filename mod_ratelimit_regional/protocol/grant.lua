@@ -7,7 +7,7 @@
 --   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind, name}
 --   i, id     the number of the member with that id
 --   last      when a member was connected last
---   odd       the members whose shares may be reserved
+--   unsettled the members whose shares may be reserved
 --   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
 --
 -- ARGV: kind, id, the epoch that it is for, latest time, members, share time (ms), flags, number,
@@ -28,7 +28,7 @@ local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 
 local CONFIRM_MS = TIMEOUT_MS + 2 * CALL_MS
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
 local SWEEP, SWEEPS_MAX, SCAN_MS = 3, 32, 1000
-local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE, CLOCK = 1, 2, 4, 8, 16, 32, 64
+local IS_NEW, USED, ATTEST, STAYED, BRING, LEAVE, CLOCK = 1, 2, 4, 8, 16, 32, 64
 -- Kinds of members.
 local NEW, ATTESTED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
 
@@ -39,19 +39,19 @@ local flags, number_of_host = tonumber(ARGV[7]), tonumber(ARGV[8])
 local number = number_of_host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- How long a host that is cut off may admit its share, or bring its number to another
--- server, for that RateLimitStoreShareTime.
-local function keep_ms(share)
+-- How long after its last heartbeat a host may admit its share, or bring its number to another
+-- server (B), for that RateLimitStoreShareTime.
+local function get_bring_ms(share)
     return math.max(share, REPLACE_MS - HEARTBEAT_MS)
 end
 
--- The same, and be granted leases by that server.
-local function hold_ms(share)
-    local kept = keep_ms(share)
-    return kept + math.ceil(kept / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
+-- After this time without a heartbeat a host has ended (B + K + A + G).
+local function get_end_ms(share)
+    local bring_ms = get_bring_ms(share)
+    return bring_ms + math.ceil(bring_ms / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
 end
 
-local held_ms = hold_ms(share_ms)
+local end_ms = get_end_ms(share_ms)
 
 local function has_flag(flag)
     return math.floor(flags / flag) % 2 == 1
@@ -100,9 +100,9 @@ end
 
 local server = find_server()
 
--- {id, heartbeat, base, attested base, joined, kind, name}; an empty number is one whose
--- member, if there is one, has not been connected since the epoch began, or in an epoch that
--- follows the end of all hosts never had one. A call reads each once.
+-- {id, heartbeat, base, attested base, joined, kind, name}. Without a field, the member of a number,
+-- if there is one, has not been connected since the epoch began; in an epoch that follows the
+-- end of all hosts there is none. A call reads each once.
 local all_members = {}
 
 local function read_member(i)
@@ -125,7 +125,7 @@ end
 -- R8: whether a host with one of the epoch's numbers may admit anything, or bring the
 -- number to another epoch.
 local function is_in_use()
-    local used_ms = hold_ms(epoch.share_ms)
+    local used_ms = get_end_ms(epoch.share_ms)
     -- All hosts had left the epoch before, and this one has granted nothing.
     local had_none = epoch.continued and epoch.complete == 0 and epoch.old == 0
     for i = 0, epoch.members - 1 do
@@ -141,14 +141,14 @@ end
 -- `follows`: all hosts with the former configuration have ended. `continued`: marks remain.
 local function begin_epoch(members_of, share_ms_of, follows, continued)
     for i = 0, continued and epoch.members - 1 or -1 do
-        redis.call('HDEL', partition, 'm' .. i, 'i' .. read_member(i)[1], 'odd')
+        redis.call('HDEL', partition, 'm' .. i, 'i' .. read_member(i)[1], 'unsettled')
     end
     if not continued then
         redis.call('UNLINK', partition)
     end
     all_members, last = {}, now
     epoch = { server = server, start = now, members = members_of, share_ms = share_ms_of, complete = follows and 1 or 0,
-        follows = follows, old = 0, scan = 0, ready = 0, known = follows and now or 0, odd = 0,
+        follows = follows, old = 0, scan = 0, ready = 0, known = follows and now or 0, listed = 0,
         kinds = { 0, 0, 0, 0, 0 }, free = 0, left = members_of, full_until = 0, confirmed = 0, longest = 0, scanned = 0,
         missing = 0, reserved = 0, reserved_until = 0, names = '', resets = {}, back = now + TWO_STORES_MS, continued = continued,
         name = string.sub(redis.sha1hex(server .. now .. id .. (epoch and epoch.name or '')), 1, 16) }
@@ -166,7 +166,7 @@ local function find_continued()
     local before, waited, base = epoch.continued, last - epoch.known, 0
     if epoch.complete == 0 then
         -- It has granted nothing.
-        return epoch.old == 0 and now < epoch.start + hold_ms(epoch.share_ms) and before
+        return epoch.old == 0 and now < epoch.start + get_end_ms(epoch.share_ms) and before
     end
     if epoch.kinds[LEFT] < members then
         return false
@@ -193,7 +193,7 @@ local function is_abandoned()
     for i = 0, epoch.follows and members - 1 or -1 do
         has_numbers = has_numbers and not has_no_host(read_member(i))
     end
-    return target ~= epoch.name or not has_flag(CLEAN) or not has_numbers or now >= last + keep_ms(share_ms)
+    return target ~= epoch.name or not has_flag(STAYED) or not has_numbers or now >= last + get_bring_ms(share_ms)
 end
 
 if not epoch or epoch.server ~= server then
@@ -215,9 +215,9 @@ if (kind == 'hello' or now <= latest and target == epoch.name) and is_abandoned(
     begin_epoch(members, share_ms, false, find_continued())
 end
 
--- Keeps the data for longer than anything in it counts: a region that has ended leaves nothing.
+-- Lets the data expire once nothing in it counts, so that a region that has ended leaves nothing.
 local function keep()
-    redis.call('PEXPIRE', partition, held_ms + 2 * 86400000)
+    redis.call('PEXPIRE', partition, end_ms + 2 * 86400000)
 end
 
 -- Removes expired keys, of a random few; more while most of these have expired. Before the
@@ -244,7 +244,7 @@ end
 if kind == 'hello' or kind == 'heartbeat' then
     sweep(SWEEP)
 end
--- A store that cannot write fails here: to the host it is away.
+-- A store that cannot write fails here, and the host counts it as away.
 if kind == 'hello' then
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
     keep()
@@ -318,7 +318,7 @@ if kind == 'report' then
         add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
         write_marks(ARGV[at], marks, existed)
     end
-    -- It may be an old one, of a host that has left since.
+    -- The report may be an old one, of a host that has left since.
     if epoch.kinds[LEFT] == 0 and not epoch.follows then
         touch()
     end
@@ -326,7 +326,7 @@ if kind == 'report' then
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 if kind == 'reset' then
-    -- A call that comes twice would forget what was granted in between.
+    -- A repeated call would remove the grants made in between.
     local resets, is_known = {}, {}
     for _, reset in ipairs(epoch.resets) do
         if reset[2] >= now then
@@ -346,8 +346,8 @@ end
 
 -- ---- Members (R1, R2) ----
 
--- A call costs the same with any number of members, but for one a second: the epoch has
--- the number of members of each kind, and lower bounds for the numbers that are searched.
+-- Only one call a second takes longer with more members: the epoch has the number of members
+-- of each kind, and lower bounds for the numbers that are searched.
 
 -- The lowest number without a member, or nil.
 local function find_free()
@@ -416,23 +416,23 @@ end
 local function set_kind(member, keeps)
     member[4] = now + tonumber(ARGV[9])
     member[5] = keeps and now + tonumber(ARGV[10]) or now
-    change_kind(member, keeps and has_flag(ATTEST) and ATTESTED or has_flag(FRESH) and NEW or keeps and BROUGHT or MOVED)
-    if not has_flag(FRESH) then
+    change_kind(member, keeps and has_flag(ATTEST) and ATTESTED or has_flag(IS_NEW) and NEW or keeps and BROUGHT or MOVED)
+    if not has_flag(IS_NEW) then
         epoch.old = 1
     end
 end
 
--- Until when a host with that last heartbeat may be connected elsewhere; 0: none has the number.
-local function held_until(heartbeat)
-    return heartbeat > 0 and math.max(heartbeat, epoch.back) + held_ms or 0
+-- Until when a host with that last heartbeat may be connected to another store; 0: no host has the number.
+local function elsewhere_until(heartbeat)
+    return heartbeat > 0 and math.max(heartbeat, epoch.back) + end_ms or 0
 end
 
 local function join(i, member)
     local keeps = i == number_of_host and has_flag(BRING) and not has_no_host(member)
     if keeps then
         member[3] = math.max(now, now + tonumber(ARGV[9]))
-    elseif not has_no_host(member) or not has_flag(FRESH) then
-        member[3] = math.max(member[3], held_until(member[2]), now + TWO_STORES_MS + CALL_MS)
+    elseif not has_no_host(member) or not has_flag(IS_NEW) then
+        member[3] = math.max(member[3], elsewhere_until(member[2]), now + TWO_STORES_MS + CALL_MS)
     end
     redis.call('HDEL', partition, 'i' .. member[1])
     redis.call('HSET', partition, 'i' .. id, i)
@@ -480,13 +480,13 @@ end
 
 local function is_unsettled(base, heartbeat, interval_sec)
     local settle = settle_ms(interval_sec)
-    return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < held_until(heartbeat) + settle
+    return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < elsewhere_until(heartbeat) + settle
 end
 
--- For operators: a member that is not connected, or whose share is reserved.
-local function note(member, names)
+-- Counts a member that is not connected, or whose share is reserved.
+local function count_for_operators(member, names)
     local is_missing = not has_no_host(member) and (member[1] == '' or now >= member[2] + TIMEOUT_MS)
-    local reserved_until = is_missing and math.max(member[3], held_until(member[2])) or member[3]
+    local reserved_until = is_missing and math.max(member[3], elsewhere_until(member[2])) or member[3]
     if is_missing then
         epoch.missing = epoch.missing + 1
         names[#names + 1] = member[7] ~= '' and member[7] or nil
@@ -505,7 +505,7 @@ local function scan()
     epoch.missing, epoch.reserved, epoch.reserved_until = 0, 0, 0
     for i = 0, members - 1 do
         local member = read_member(i)
-        note(member, names)
+        count_for_operators(member, names)
         if is_unsettled(member[3], member[2], epoch.longest) then
             parts[#parts + 1] = struct.pack('>I2I6I6', i, member[3], member[2])
         end
@@ -515,21 +515,21 @@ local function scan()
     end
     epoch.names = string.sub(table.concat(names, ', '), 1, 190)
     if #parts > 0 then
-        redis.call('HSET', partition, 'odd', table.concat(parts))
-    elseif epoch.odd > 0 then
-        redis.call('HDEL', partition, 'odd')
+        redis.call('HSET', partition, 'unsettled', table.concat(parts))
+    elseif epoch.listed > 0 then
+        redis.call('HDEL', partition, 'unsettled')
     end
-    epoch.odd, is_changed = #parts, true
+    epoch.listed, is_changed = #parts, true
 end
 
 -- Puts the changed member on the list: the last entry of a number counts.
-local function list(i, member)
-    if now >= math.min(epoch.scan, epoch.scanned + SCAN_MS) or epoch.odd > 2 * members then
+local function list_member(i, member)
+    if now >= math.min(epoch.scan, epoch.scanned + SCAN_MS) or epoch.listed > 2 * members then
         return scan()
     end
-    local text = epoch.odd > 0 and redis.call('HGET', partition, 'odd') or ''
-    redis.call('HSET', partition, 'odd', text .. struct.pack('>I2I6I6', i, member[3], member[2]))
-    epoch.odd, is_changed = epoch.odd + 1, true
+    local text = epoch.listed > 0 and redis.call('HGET', partition, 'unsettled') or ''
+    redis.call('HSET', partition, 'unsettled', text .. struct.pack('>I2I6I6', i, member[3], member[2]))
+    epoch.listed, is_changed = epoch.listed + 1, true
     if now < member[2] + TIMEOUT_MS then
         epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
     end
@@ -539,8 +539,8 @@ end
 local function renew()
     local member = read_member(number)
     local is_other = member[1] ~= id
-    local has_used_share = has_flag(LOCAL) or not has_flag(CLEAN)
-    local is_odd = is_other or has_used_share
+    local has_used_share = has_flag(USED) or not has_flag(STAYED)
+    local sets_base = is_other or has_used_share
     local had_timed_out = now >= member[2] + TIMEOUT_MS
     if is_other then
         join(number, member)
@@ -548,15 +548,15 @@ local function renew()
         member[3] = math.max(member[3], now)
         set_kind(member, number == number_of_host and has_flag(BRING))
     end
-    if is_odd or now >= member[2] + 200 then
-        local is_last = not is_odd and confirm(member[2])
+    if sets_base or now >= member[2] + 200 then
+        local is_last = not sets_base and confirm(member[2])
         member[2] = now
         write_member(number, member)
         if not has_flag(LEAVE) or now < last + CONFIRM_MS then
             touch()
         end
         keep()
-        if is_odd then
+        if sets_base then
             epoch.ready, epoch.confirmed = epoch.complete == 0 and is_ready() and now or 0, 0
         end
         if is_last then
@@ -566,8 +566,8 @@ local function renew()
     end
     if now >= epoch.scan then
         scan()
-    elseif is_odd or had_timed_out then
-        list(number, member)
+    elseif sets_base or had_timed_out then
+        list_member(number, member)
     end
     return member[3], member[5]
 end
@@ -612,19 +612,19 @@ local function find_unsettled(interval_sec)
         epoch.longest = interval_sec
         scan()
     end
-    local text = epoch.odd > 0 and redis.call('HGET', partition, 'odd') or ''
+    local text = epoch.listed > 0 and redis.call('HGET', partition, 'unsettled') or ''
     local last, numbers, before, settle = {}, {}, {}, settle_ms(interval_sec)
     for at = 1, #text, 14 do
         local i, since, heartbeat = struct.unpack('>I2I6I6', text, at)
         last[i] = { since, heartbeat }
     end
     for i = 0, text ~= '' and members - 1 or -1 do
-        local odd = last[i]
+        local entry = last[i]
         before[i] = #numbers
-        if odd and is_unsettled(odd[1], odd[2], interval_sec) then
-            local ends = odd[1] + settle
-            if now >= odd[2] + TIMEOUT_MS then
-                ends = math.max(ends, held_until(odd[2]) + settle)
+        if entry and is_unsettled(entry[1], entry[2], interval_sec) then
+            local ends = entry[1] + settle
+            if now >= entry[2] + TIMEOUT_MS then
+                ends = math.max(ends, elsewhere_until(entry[2]) + settle)
             end
             numbers[#numbers + 1] = { ends, i }
         end
@@ -700,10 +700,10 @@ local function grant(at)
             mark[2] = used
         end
     end
-    local left = count - sum - reserve(digest, count, interval_sec)
+    local available = count - sum - reserve(digest, count, interval_sec)
     local period = lease_ms(interval_sec) + interval_sec * 1000
     local known = is_continued(period, epoch.known) and 0 or epoch.known + math.max(period, CONFIRM_MS) - now
-    local free = known > 0 and 0 or left
+    local free = known > 0 and 0 or available
     local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
     local wait = 0
     if granted > 0 then
@@ -711,13 +711,13 @@ local function grant(at)
     end
     if granted > 0 or closed ~= 0 then
         write_marks(digest, marks, existed)
-        -- More than one is removed for each new one.
+        -- Removes more than one key for each new one.
         if not existed then
             sweep(SWEEP)
         end
     end
     if granted < waiting then
-        wait = wait_for_epoch(wait_for(marks, digest, count, interval_sec, 1 - left + granted), interval_sec)
+        wait = wait_for_epoch(wait_for(marks, digest, count, interval_sec, 1 - available + granted), interval_sec)
     end
     return { granted, math.max(wait, granted < waiting and known or 0), math.max(0, free - granted),
         marks[1] and marks[1][1] - now or 0 }

@@ -308,7 +308,7 @@ static uint32_t add_sets(void *out, uint32_t room, uint32_t *cursor,
             unlock_stripe(stripe);
         }
         else if (listing->must_be_complete) {
-            rlr_shared_lose(
+            rlr_shared_record_loss(
                 listing->shared, listing->partition,
                 rlr_shared_counted_until(listing->shared, listing->now_ms));
         }

@@ -34,13 +34,13 @@ void rlr_member_recover(rlr_member_t *member, uint64_t counted_until_ms)
     member->was_member = true;
     member->has_used_share = true;
     member->lost_until_ms = counted_until_ms;
-    member->local_until_ms = counted_until_ms;
+    member->share_until_ms = counted_until_ms;
 }
 
 void rlr_member_change_table(rlr_member_t *member)
 {
-    if (member->local_until_ms > member->share_from_ms) {
-        member->share_from_ms = member->local_until_ms;
+    if (member->share_until_ms > member->share_from_ms) {
+        member->share_from_ms = member->share_until_ms;
     }
 }
 
@@ -79,7 +79,7 @@ static bool may_bring(const rlr_member_t *member,
     uint64_t share_ms = config->share_ms - rlr_period_drift(config->share_ms);
 
     return has_number(member, config) && member->is_entitled
-        && now_ms < member->confirmed_ms + rlr_period_kept(share_ms);
+        && now_ms < member->confirmed_ms + rlr_period_bring(share_ms);
 }
 
 /* Whether the host takes part as one that has just been started: it was never a
@@ -88,35 +88,35 @@ static bool may_bring(const rlr_member_t *member,
 static bool is_new(const rlr_member_t *member,
                    const rlr_member_config_t *config, uint64_t now_ms)
 {
-    uint64_t held_ms = rlr_period_held(config->share_ms);
+    uint64_t end_ms = rlr_period_end(config->share_ms);
 
     return !member->was_member
         || (member->number != RLR_MESSAGE_NO_NUMBER
             && (!has_number(member, config)
-                || now_ms > member->confirmed_ms + held_ms
-                        + rlr_period_drift(held_ms)));
+                || now_ms > member->confirmed_ms + end_ms
+                        + rlr_period_drift(end_ms)));
 }
 
 static uint32_t get_flags(const rlr_member_t *member,
                           const rlr_member_config_t *config, uint64_t now_ms)
 {
-    uint32_t flags = is_new(member, config, now_ms) ? RLR_MESSAGE_FRESH : 0;
+    uint32_t flags = is_new(member, config, now_ms) ? RLR_MESSAGE_NEW : 0;
 
     if (member->is_confirmed) {
-        flags |= RLR_MESSAGE_CLEAN;
+        flags |= RLR_MESSAGE_STAYED;
     }
     if (may_bring(member, config, now_ms)) {
         flags |= RLR_MESSAGE_BRING;
     }
 
     if (member->has_used_share) {
-        flags |= RLR_MESSAGE_LOCAL;
+        flags |= RLR_MESSAGE_USED;
     }
     if (member->is_clock_set) {
         flags |= RLR_MESSAGE_CLOCK;
     }
     if (member->is_attesting && now_ms < member->attest_until_ms
-        && now_ms >= member->local_until_ms
+        && now_ms >= member->share_until_ms
         && now_ms >= member->lost_until_ms) {
         flags |= RLR_MESSAGE_ATTEST;
     }
@@ -248,9 +248,9 @@ static bool keeps_base(const rlr_member_t *member,
     uint32_t attests = RLR_MESSAGE_ATTEST | RLR_MESSAGE_BRING;
 
     return !reply->complete && reply->number == call->number
-        && (call->flags & RLR_MESSAGE_LOCAL) == 0
+        && (call->flags & RLR_MESSAGE_USED) == 0
         && ((call->flags & attests) == attests
-            || ((call->flags & RLR_MESSAGE_CLEAN) != 0 && member->keeps_base));
+            || ((call->flags & RLR_MESSAGE_STAYED) != 0 && member->keeps_base));
 }
 
 /* The reply to a heartbeat. */
@@ -349,17 +349,17 @@ static uint64_t find_share(const rlr_member_t *member,
     return from_ms;
 }
 
-uint32_t rlr_member_local(const rlr_member_t *member,
-                          const rlr_member_config_t *config,
-                          const unsigned char *key, rlr_limit_t limit,
-                          uint64_t now_ms)
+uint32_t rlr_member_usable_share(const rlr_member_t *member,
+                                 const rlr_member_config_t *config,
+                                 const unsigned char *key, rlr_limit_t limit,
+                                 uint64_t now_ms)
 {
     return find_share(member, config, key, limit, now_ms) > now_ms
         ? 0
         : rlr_member_share(member->number, limit.count, config->members, key);
 }
 
-uint64_t rlr_member_local_wait(const rlr_member_t *member,
+uint64_t rlr_member_share_wait(const rlr_member_t *member,
                                const rlr_member_config_t *config,
                                const unsigned char *key, rlr_limit_t limit,
                                uint64_t now_ms)
@@ -372,14 +372,14 @@ uint64_t rlr_member_local_wait(const rlr_member_t *member,
     return from_ms > now_ms ? from_ms - now_ms : 1;
 }
 
-void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,
-                    uint64_t now_ms)
+void rlr_member_use_share(rlr_member_t *member, uint32_t interval_sec,
+                          uint64_t now_ms)
 {
     uint64_t until = now_ms
-        + (uint64_t)rlr_period_local_sec(interval_sec) * 1000;
+        + (uint64_t)rlr_period_share_sec(interval_sec) * 1000;
 
     member->has_used_share = true;
-    if (until > member->local_until_ms) {
-        member->local_until_ms = until;
+    if (until > member->share_until_ms) {
+        member->share_until_ms = until;
     }
 }

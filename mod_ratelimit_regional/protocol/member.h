@@ -50,7 +50,7 @@ typedef struct rlr_member_t {
     uint64_t answered_ms;        /* when it sent the last answered call */
     uint64_t confirmed_ms;       /* when it sent the last answered heartbeat */
     uint64_t attest_until_ms;
-    uint64_t local_until_ms; /* until when an admission of the share counts */
+    uint64_t share_until_ms; /* until when an admission of the share counts */
     uint64_t share_from_ms;  /* before that it admits nothing of the share */
     uint64_t lost_until_ms;  /* until when a mark counts that was not kept */
     int64_t base_ms;
@@ -105,22 +105,22 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_message_call_t *call,
                        uint64_t sent_ms, uint64_t received_ms);
 
 /* Returns how many requests of the key the host may admit in
- * rlr_period_local_sec() seconds because it is cut off; 0: none. */
-uint32_t rlr_member_local(const rlr_member_t *member,
-                          const rlr_member_config_t *config,
-                          const unsigned char *key, rlr_limit_t limit,
-                          uint64_t now_ms);
+ * rlr_period_share_sec() seconds because it is cut off; 0: none. */
+uint32_t rlr_member_usable_share(const rlr_member_t *member,
+                                 const rlr_member_config_t *config,
+                                 const unsigned char *key, rlr_limit_t limit,
+                                 uint64_t now_ms);
 
 /* Returns how long until the host may do so, if no call is answered; 0: not
  * known, or the store answers. */
-uint64_t rlr_member_local_wait(const rlr_member_t *member,
+uint64_t rlr_member_share_wait(const rlr_member_t *member,
                                const rlr_member_config_t *config,
                                const unsigned char *key, rlr_limit_t limit,
                                uint64_t now_ms);
 
 /* Records an admission of the share, before it is admitted. */
-void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,
-                    uint64_t now_ms);
+void rlr_member_use_share(rlr_member_t *member, uint32_t interval_sec,
+                          uint64_t now_ms);
 
 /* The share of a member of a key's limit; those of all members add up to
  * count. */

@@ -41,13 +41,13 @@ typedef enum rlr_message_status_t {
 } rlr_message_status_t;
 
 /* Flags of a call. The host is new (README.md). */
-#define RLR_MESSAGE_FRESH 1U
+#define RLR_MESSAGE_NEW 1U
 /* The host has admitted from its share since the last heartbeat. */
-#define RLR_MESSAGE_LOCAL 2U
+#define RLR_MESSAGE_USED 2U
 /* The host has reported all of its marks to this epoch. */
 #define RLR_MESSAGE_ATTEST 4U
 /* The host's previous heartbeat was with this epoch. */
-#define RLR_MESSAGE_CLEAN 8U
+#define RLR_MESSAGE_STAYED 8U
 /* The host's number cannot belong to another host. */
 #define RLR_MESSAGE_BRING 16U
 /* The host shuts down; a heartbeat without items is the last call of its id. */

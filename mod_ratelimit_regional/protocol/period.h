@@ -39,20 +39,20 @@ static inline uint32_t rlr_period_lease(uint32_t interval_sec)
 
 /* How long a host may bring its number to a new epoch (B), for that
  * RateLimitStoreShareTime. */
-static inline uint64_t rlr_period_kept(uint64_t share_ms)
+static inline uint64_t rlr_period_bring(uint64_t share_ms)
 {
-    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
+    uint64_t bring_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
 
-    return share_ms > kept_ms ? share_ms : kept_ms;
+    return share_ms > bring_ms ? share_ms : bring_ms;
 }
 
 /* After this long without a heartbeat a host has ended (B + K + A + G), by the
  * store's clock. */
-static inline uint64_t rlr_period_held(uint64_t share_ms)
+static inline uint64_t rlr_period_end(uint64_t share_ms)
 {
-    uint64_t kept_ms = rlr_period_kept(share_ms);
+    uint64_t bring_ms = rlr_period_bring(share_ms);
 
-    return kept_ms + rlr_period_drift(kept_ms) + RLR_PERIOD_HEARTBEAT_MS
+    return bring_ms + rlr_period_drift(bring_ms) + RLR_PERIOD_HEARTBEAT_MS
         + RLR_PERIOD_CALL_MS + RLR_PERIOD_TWO_STORES_MS;
 }
 
@@ -74,7 +74,7 @@ static inline uint64_t rlr_period_cut_off(uint32_t interval_sec)
 
 /* The interval in which a host admits its share while it is cut off: by its own
  * clock, at least as long as the rule's by any other. */
-static inline uint32_t rlr_period_local_sec(uint32_t interval_sec)
+static inline uint32_t rlr_period_share_sec(uint32_t interval_sec)
 {
     return interval_sec + 1 + interval_sec / 512;
 }
@@ -83,7 +83,7 @@ static inline uint32_t rlr_period_local_sec(uint32_t interval_sec)
  * the host's clock. */
 static inline uint64_t rlr_period_counted(uint32_t interval_sec)
 {
-    return rlr_period_local_sec(interval_sec) * 1000ULL
+    return rlr_period_share_sec(interval_sec) * 1000ULL
         + 2 * RLR_PERIOD_LEASE_MAX_MS;
 }
 
@@ -92,7 +92,7 @@ static inline uint64_t rlr_period_counted(uint32_t interval_sec)
 static inline bool rlr_period_has_share(uint32_t interval_sec,
                                         uint64_t share_ms)
 {
-    return rlr_period_local_sec(interval_sec) <= RLR_LIMIT_INTERVAL_SEC_MAX
+    return rlr_period_share_sec(interval_sec) <= RLR_LIMIT_INTERVAL_SEC_MAX
         && rlr_period_cut_off(interval_sec) + rlr_period_drift(share_ms)
         < share_ms;
 }

@@ -227,8 +227,8 @@ uint64_t rlr_shared_counted_until(const rlr_shared_t *shared, uint64_t now_ms)
         + rlr_period_counted(atomic_load(&shared->memory->longest_sec));
 }
 
-void rlr_shared_lose(const rlr_shared_t *shared, uint32_t partition,
-                     uint64_t until_ms)
+void rlr_shared_record_loss(const rlr_shared_t *shared, uint32_t partition,
+                            uint64_t until_ms)
 {
     _Atomic uint64_t *lost = &rlr_shared_layout_partition(shared, partition)
                                   ->lost_until_ms;

@@ -123,8 +123,8 @@ void rlr_shared_use_interval(const rlr_shared_t *shared, uint32_t interval_sec);
 uint64_t rlr_shared_counted_until(const rlr_shared_t *shared, uint64_t now_ms);
 
 /* Records that a grant could not be stored, and until when its marks count. */
-void rlr_shared_lose(const rlr_shared_t *shared, uint32_t partition,
-                     uint64_t until_ms);
+void rlr_shared_record_loss(const rlr_shared_t *shared, uint32_t partition,
+                            uint64_t until_ms);
 
 /* The state of the host in all partitions. */
 typedef struct rlr_shared_summary_t {

@@ -93,8 +93,8 @@ static void take_grant(rlr_exchange_t *exchange, const rlr_flight_t *flight,
     else {
         rlr_lease_init(&none, pending->key, pending->limit);
         admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
-        rlr_shared_lose(exchange->shared, flight->partition,
-                        rlr_lease_live_until(&none, now_ms));
+        rlr_shared_record_loss(exchange->shared, flight->partition,
+                               rlr_lease_live_until(&none, now_ms));
     }
     rlr_queue_finish(exchange->queue, pending, true, admitted);
 }

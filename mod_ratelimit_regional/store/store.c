@@ -296,7 +296,7 @@ static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
         &store->shared, rlr_shared_partition_of(key), now_ms);
     uint64_t left_ms;
 
-    *share = (rlr_limit_t){0, rlr_period_local_sec(limit.interval_sec)};
+    *share = (rlr_limit_t){0, rlr_period_share_sec(limit.interval_sec)};
     *wait_ms = RETRY_MS;
     if (state == NULL) {
         return NULL;
@@ -305,10 +305,10 @@ static rlr_partition_state_t *lock_share(rlr_limit_t *share, uint32_t *wait_ms,
         return state;
     }
     /* Not before the lock was taken. */
-    share->count = rlr_member_local(&state->member, &store->member, key, limit,
-                                    rlr_clock_now().floor_ms);
+    share->count = rlr_member_usable_share(&state->member, &store->member, key,
+                                           limit, rlr_clock_now().floor_ms);
     if (share->count == 0) {
-        left_ms = rlr_member_local_wait(&state->member, &store->member, key,
+        left_ms = rlr_member_share_wait(&state->member, &store->member, key,
                                         limit, now_ms);
         *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
     }
@@ -325,8 +325,8 @@ rlr_limit_t rlr_store_begin_share(const rlr_store_t *store,
 
     if (share.count > 0) {
         /* Before the admission: this process may die after it. */
-        rlr_member_use(&state->member, limit.interval_sec,
-                       rlr_clock_now().ceil_ms);
+        rlr_member_use_share(&state->member, limit.interval_sec,
+                             rlr_clock_now().ceil_ms);
     }
     else if (state != NULL) {
         rlr_store_end_share(store, key);
@@ -342,12 +342,12 @@ bool rlr_store_keep_share(const rlr_store_t *store, const unsigned char *key,
     rlr_time_t now = rlr_clock_now();
 
     if (!may_have_share(store)
-        || rlr_member_local(&state->member, &store->member, key, limit,
-                            now.floor_ms)
+        || rlr_member_usable_share(&state->member, &store->member, key, limit,
+                                   now.floor_ms)
             == 0) {
         return false;
     }
-    rlr_member_use(&state->member, limit.interval_sec, now.ceil_ms);
+    rlr_member_use_share(&state->member, limit.interval_sec, now.ceil_ms);
     return true;
 }
 

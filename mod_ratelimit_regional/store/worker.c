@@ -299,7 +299,7 @@ typedef struct end_t {
 /* B + G of protocol/README.md. */
 static uint64_t get_reserved_ms(const rlr_member_config_t *config)
 {
-    return rlr_period_kept(config->share_ms) + RLR_PERIOD_TWO_STORES_MS;
+    return rlr_period_bring(config->share_ms) + RLR_PERIOD_TWO_STORES_MS;
 }
 
 /* In the parent, after the end of all children. */

@@ -31,7 +31,7 @@ typedef struct host_t {
     char epochs[2][RLR_MESSAGE_EPOCH_BYTES];
     int number;
     bool was_member;
-    bool is_clean;
+    bool has_stayed;
     bool is_greeted;
     int64_t base;
     int64_t joined;
@@ -103,22 +103,22 @@ static void load(compare_t *compare)
 
 static uint32_t pick_flags(compare_t *compare, const host_t *host)
 {
-    uint32_t flags = host->was_member ? RLR_MESSAGE_BRING : RLR_MESSAGE_FRESH;
+    uint32_t flags = host->was_member ? RLR_MESSAGE_BRING : RLR_MESSAGE_NEW;
 
     if (compare->calm > 0 || compare->stopping > 0) {
-        return flags | (host->is_clean ? RLR_MESSAGE_CLEAN : 0);
+        return flags | (host->has_stayed ? RLR_MESSAGE_STAYED : 0);
     }
-    if (host->is_clean && pick(compare, 50) > 0) {
-        flags |= RLR_MESSAGE_CLEAN;
+    if (host->has_stayed && pick(compare, 50) > 0) {
+        flags |= RLR_MESSAGE_STAYED;
     }
-    if (host->was_member && !host->is_clean && pick(compare, 4) > 0) {
+    if (host->was_member && !host->has_stayed && pick(compare, 4) > 0) {
         flags |= RLR_MESSAGE_ATTEST;
     }
     if (pick(compare, 500) == 0) {
         flags |= RLR_MESSAGE_CLOCK;
     }
     if (pick(compare, 60) == 0) {
-        flags |= RLR_MESSAGE_LOCAL;
+        flags |= RLR_MESSAGE_USED;
     }
     if (pick(compare, 40) == 0) {
         flags &= ~RLR_MESSAGE_BRING;
@@ -246,12 +246,12 @@ static void learn(compare_t *compare, host_t *host,
 
     if (call->kind != RLR_MESSAGE_HEARTBEAT
         || reply->status != RLR_MESSAGE_OK) {
-        host->is_clean = host->is_clean && reply->status == RLR_MESSAGE_OK;
+        host->has_stayed = host->has_stayed && reply->status == RLR_MESSAGE_OK;
         return;
     }
     host->joined = now + reply->joined_offset_ms;
     host->was_member = true;
-    host->is_clean = true;
+    host->has_stayed = true;
     host->number = reply->number;
     host->base = now + reply->base_offset_ms;
 }
@@ -260,7 +260,7 @@ static void restart_host(host_t *host)
 {
     host->id[0]++;
     host->was_member = false;
-    host->is_clean = false;
+    host->has_stayed = false;
     host->is_greeted = false;
     host->number = RLR_MESSAGE_NO_NUMBER;
 }

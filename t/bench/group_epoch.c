@@ -8,7 +8,7 @@
 #include "../../mod_ratelimit_regional/protocol/period.h"
 
 /* How long a host may bring its number to another store. */
-static int64_t get_kept(const group_store_t *store)
+static int64_t get_bring_ms(const group_store_t *store)
 {
     return max_of(store->share_ms,
                   RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS);
@@ -16,9 +16,9 @@ static int64_t get_kept(const group_store_t *store)
 
 int64_t group_epoch_held(const group_store_t *store)
 {
-    int64_t kept_ms = get_kept(store);
+    int64_t bring_ms = get_bring_ms(store);
 
-    return kept_ms + (int64_t)rlr_period_drift((uint64_t)kept_ms)
+    return bring_ms + (int64_t)rlr_period_drift((uint64_t)bring_ms)
         + RLR_PERIOD_HEARTBEAT_MS + RLR_PERIOD_CALL_MS
         + RLR_PERIOD_TWO_STORES_MS;
 }
@@ -83,7 +83,7 @@ static void begin_epoch(group_store_t *store, uint32_t members,
     store->known = follows ? store->now : 0;
     store->last = store->now;
     store->back = store->now + RLR_PERIOD_TWO_STORES_MS;
-    store->odd_count = 0;
+    store->unsettled_count = 0;
     for (uint32_t i = 0; i < MEMBERS_MAX && !follows; i++) {
         store->records[i].heartbeat = store->now;
         store->records[i].base = store->now;
@@ -132,8 +132,8 @@ static bool is_abandoned(const group_store_t *store,
         return false;
     }
     return group_epoch_lacks_host(store) || !is_own
-        || (call->flags & RLR_MESSAGE_CLEAN) == 0
-        || store->now >= store->last + get_kept(store);
+        || (call->flags & RLR_MESSAGE_STAYED) == 0
+        || store->now >= store->last + get_bring_ms(store);
 }
 
 static bool is_executed(const group_store_t *store,

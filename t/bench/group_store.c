@@ -112,10 +112,10 @@ static void set_kind(group_store_t *store, record_t *record,
     if (keeps && (call->flags & RLR_MESSAGE_ATTEST) != 0) {
         record->kind = ATTESTED;
     }
-    else if ((call->flags & RLR_MESSAGE_FRESH) != 0) {
+    else if ((call->flags & RLR_MESSAGE_NEW) != 0) {
         record->kind = NEW;
     }
-    store->old = store->old || (call->flags & RLR_MESSAGE_FRESH) == 0;
+    store->old = store->old || (call->flags & RLR_MESSAGE_NEW) == 0;
 }
 
 /* Until when the host may be connected elsewhere; 0: the number has none. */
@@ -137,7 +137,7 @@ static void join(group_store_t *store, int number,
     if (keeps) {
         record->base = max_of(store->now, store->now + call->base_offset_ms);
     }
-    else if (!had_left || (call->flags & RLR_MESSAGE_FRESH) == 0) {
+    else if (!had_left || (call->flags & RLR_MESSAGE_NEW) == 0) {
         record->base = max_of(max_of(record->base, held_until(store, record)),
                               store->now + RLR_PERIOD_TWO_STORES_MS
                                   + RLR_PERIOD_CALL_MS);
@@ -210,15 +210,15 @@ static bool is_unsettled(const group_store_t *store, const record_t *record,
 
 static void scan(group_store_t *store)
 {
-    store->odd_count = 0;
+    store->unsettled_count = 0;
     store->scan = NEVER;
     for (uint32_t i = 0; i < store->members; i++) {
         const record_t *record = &store->records[i];
         int64_t timed_out = record->heartbeat + RLR_PERIOD_TIMEOUT_MS;
 
         if (is_unsettled(store, record, RLR_LIMIT_INTERVAL_SEC_MAX)) {
-            store->odd_records[store->odd_count] = *record;
-            store->odd[store->odd_count++] = i;
+            store->odd_records[store->unsettled_count] = *record;
+            store->unsettled[store->unsettled_count++] = i;
         }
         if (store->now < timed_out && timed_out < store->scan) {
             store->scan = timed_out;
@@ -232,8 +232,8 @@ static void renew(group_store_t *store, int number,
     record_t *record = &store->records[number];
     bool is_other = record->kind == EMPTY
         || memcmp(record->id, call->id, sizeof(call->id)) != 0;
-    bool has_used_share = (call->flags & RLR_MESSAGE_LOCAL) != 0
-        || (call->flags & RLR_MESSAGE_CLEAN) == 0;
+    bool has_used_share = (call->flags & RLR_MESSAGE_USED) != 0
+        || (call->flags & RLR_MESSAGE_STAYED) == 0;
     bool had_timed_out = store->now
         >= record->heartbeat + RLR_PERIOD_TIMEOUT_MS;
     bool is_changed = is_other || has_used_share;
@@ -292,7 +292,7 @@ static int64_t reserve(group_part_t *parts, uint32_t *count,
     int64_t settle = (int64_t)rlr_period_settle(item->limit.interval_sec);
     int64_t sum = 0;
 
-    for (uint32_t i = 0; i < store->odd_count; i++) {
+    for (uint32_t i = 0; i < store->unsettled_count; i++) {
         const record_t *record = &store->odd_records[i];
         group_part_t part = {.at = record->base + settle};
 
@@ -302,8 +302,9 @@ static int64_t reserve(group_part_t *parts, uint32_t *count,
         if (store->now >= record->heartbeat + RLR_PERIOD_TIMEOUT_MS) {
             part.at = max_of(part.at, held_until(store, record) + settle);
         }
-        part.amount = rlr_member_share((int)store->odd[i], item->limit.count,
-                                       store->members, item->key);
+        part.amount = rlr_member_share((int)store->unsettled[i],
+                                       item->limit.count, store->members,
+                                       item->key);
         sum += part.amount;
         parts[(*count)++] = part;
     }

@@ -44,8 +44,8 @@ struct group_store_t {
     int64_t continued_last;
     int64_t continued_from;
     int64_t continued_to;
-    uint32_t odd_count;
-    uint32_t odd[MEMBERS_MAX];
+    uint32_t unsettled_count;
+    uint32_t unsettled[MEMBERS_MAX];
     record_t odd_records[MEMBERS_MAX];
     record_t records[MEMBERS_MAX];
     group_marks_t marks;

@@ -264,31 +264,27 @@ static bool admit_local(host_t *host, group_key_t *key, uint64_t now_ms)
     rlr_clock_t clock = {read_host, &now_ms};
     rlr_window_decision_t decision;
     rlr_window_copy_t copy = {0, 1, {0}};
-    uint32_t share = rlr_member_local(&host->member, &host->config,
-                                      key->lease.key, limit, now_ms);
+    uint32_t share = rlr_member_usable_share(&host->member, &host->config,
+                                             key->lease.key, limit, now_ms);
 
     if (share == 0) {
         return false;
     }
     limit.count = share;
+    limit.interval_sec = rlr_period_share_sec(limit.interval_sec);
     if (key->window == NULL) {
         key->window = calloc(1, sizeof(*key->window));
     }
-    if (!rlr_limit_equal(
-            rlr_window_limit(key->window),
-            (rlr_limit_t){share, rlr_period_local_sec(limit.interval_sec)})) {
-        uint32_t interval_sec = limit.interval_sec;
-
-        limit.interval_sec = rlr_period_local_sec(interval_sec);
+    if (!rlr_limit_equal(rlr_window_limit(key->window), limit)) {
         rlr_window_close(&copy, key->window, limit.interval_sec, false, &clock);
         rlr_window_copy_fit(&copy, NULL, limit);
         rlr_window_begin(key->window, &copy, &clock);
         rlr_window_finish(key->window, 1, limit, &copy);
     }
-    limit = rlr_window_limit(key->window);
     rlr_window_admit(key->window, 1, limit, limit.count, &clock, &decision);
     if (decision.admitted) {
-        rlr_member_use(&host->member, sim_limit(key->key).interval_sec, now_ms);
+        rlr_member_use_share(&host->member, sim_limit(key->key).interval_sec,
+                             now_ms);
     }
     return decision.admitted;
 }

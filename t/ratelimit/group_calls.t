@@ -7,7 +7,7 @@ use GroupTest::Redis;
 use Test::More;
 use Time::HiRes qw(time);
 
-my ($FRESH, $CLEAN) = (1, 8);
+my ($NEW, $STAYED) = (1, 8);
 my $redis = GroupTest::Redis->new;
 my ($sha) = $redis->run('SCRIPT', 'LOAD', slurp(root() . '/mod_ratelimit_regional/protocol/grant.lua')) =~ /([0-9a-f]{40})/;
 
@@ -22,9 +22,9 @@ sub call {
 sub join_all {
     my ($hosts) = @_;
     $redis->run('FLUSHALL');
-    my ($epoch) = call($hosts, 'hello', 0, '', $FRESH) =~ /\r\n([0-9a-f]{16})\r\n/;
+    my ($epoch) = call($hosts, 'hello', 0, '', $NEW) =~ /\r\n([0-9a-f]{16})\r\n/;
     for my $host (0 .. $hosts - 1) {
-        call($hosts, 'heartbeat', $host, $epoch, $FRESH) =~ /\A\*1\r\n\*\d+\r\n\$2\r\nok\r\n/ or die "host $host does not join\n";
+        call($hosts, 'heartbeat', $host, $epoch, $NEW) =~ /\A\*1\r\n\*\d+\r\n\$2\r\nok\r\n/ or die "host $host does not join\n";
     }
     return $epoch;
 }
@@ -41,7 +41,7 @@ sub shortest_call {
     for (1 .. 20) {
         my @items = map { (sprintf('key%013d', $next++), 1000, 10, 1, 1, $next, 0, 0) } 1 .. $keys;
         my $began = time;
-        call($hosts, 'heartbeat', 0, $epoch, $CLEAN, @items);
+        call($hosts, 'heartbeat', 0, $epoch, $STAYED, @items);
         my $seconds = time - $began;
         $shortest = $seconds if !defined $shortest || $seconds < $shortest;
     }

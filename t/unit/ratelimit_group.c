@@ -154,7 +154,7 @@ static void the_share_that_a_host_has_used_before_it_left_counts(void **state)
     begin(&test);
     pass(&test, 40000, 5);
     assert_int_equal(local(&test, 1), 3);
-    rlr_member_use(&test.hosts[1].member, nine.interval_sec, test.now_ms);
+    rlr_member_use_share(&test.hosts[1].member, nine.interval_sec, test.now_ms);
     call(&test, 1, 0, 0);
     call(&test, 1, 0, RLR_MESSAGE_LEAVE);
     start_host(&test, 1);

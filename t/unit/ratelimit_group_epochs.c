@@ -166,7 +166,7 @@ static void a_share_that_was_used_between_failovers_is_reserved(void **state)
     pass(&test, 2000, 7);
     pass(&test, 20000, 6);
     assert_int_equal(local(&test, 0), 3);
-    rlr_member_use(&test.hosts[0].member, nine.interval_sec, test.now_ms);
+    rlr_member_use_share(&test.hosts[0].member, nine.interval_sec, test.now_ms);
     used_ms = test.now_ms;
     pass(&test, 1000, 7);
     group_store_restart(test.store, 3);

@@ -117,8 +117,9 @@ static inline void end(case_t *test)
 
 static inline uint32_t local(const case_t *test, int i)
 {
-    return rlr_member_local(&test->hosts[i].member, &test->hosts[i].config, key,
-                            test->limit, test->now_ms);
+    return rlr_member_usable_share(&test->hosts[i].member,
+                                   &test->hosts[i].config, key, test->limit,
+                                   test->now_ms);
 }
 
 #endif

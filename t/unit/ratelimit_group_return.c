@@ -182,7 +182,7 @@ static void shares_are_not_forgotten_by_a_second_restart(void **state)
     test.now_ms += 26500;
     for (int i = 0; i < HOSTS; i++) {
         assert_int_equal(local(&test, i), 3);
-        rlr_member_use(&test.hosts[i].member, 20, test.now_ms);
+        rlr_member_use_share(&test.hosts[i].member, 20, test.now_ms);
     }
     used_ms = test.now_ms;
     pass(&test, 500, 7);

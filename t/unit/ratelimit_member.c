@@ -51,7 +51,7 @@ static void join(case_t *test)
     assert_int_equal(send_next(test, 1000), RLR_MESSAGE_HELLO);
     assert_false(answer(test, 1000, 1001));
     assert_int_equal(send_next(test, 1001), RLR_MESSAGE_HEARTBEAT);
-    assert_int_equal(test->call.flags, RLR_MESSAGE_FRESH);
+    assert_int_equal(test->call.flags, RLR_MESSAGE_NEW);
     test->reply.number = 2;
     test->reply.base_offset_ms = -10000000;
     test->reply.joined_offset_ms = -500;
@@ -67,7 +67,7 @@ static void change_epoch(case_t *test, uint64_t now_ms)
 
 static uint32_t local(const case_t *test, uint64_t now_ms)
 {
-    return rlr_member_local(&test->member, &config, key, ten, now_ms);
+    return rlr_member_usable_share(&test->member, &config, key, ten, now_ms);
 }
 
 static void a_host_says_hello_before_its_first_heartbeat(void **state)
@@ -76,7 +76,7 @@ static void a_host_says_hello_before_its_first_heartbeat(void **state)
 
     join(&test);
     send_next(&test, 1500);
-    assert_int_equal(test.call.flags, RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
+    assert_int_equal(test.call.flags, RLR_MESSAGE_STAYED | RLR_MESSAGE_BRING);
     assert_int_equal(test.call.number, 2);
 }
 
@@ -140,7 +140,7 @@ static uint64_t find_share_time(uint32_t interval_sec, uint64_t share_ms)
     join(&test);
     test.member.share_ms = share_ms;
     for (uint64_t ms = 1001; ms < 2 * share_ms; ms += 1000) {
-        if (rlr_member_local(&test.member, &other, key, limit, ms) > 0) {
+        if (rlr_member_usable_share(&test.member, &other, key, limit, ms) > 0) {
             first_ms = first_ms == 0 ? ms : first_ms;
             last_ms = ms;
         }
@@ -160,7 +160,7 @@ static void a_share_is_admitted_for_what_is_left_of_its_time(void **state)
     assert_in_range(find_share_time(3600, day_ms), day_ms - 3800000,
                     day_ms - 3600000);
     /* A window has intervals of a day at most, and the share needs more. */
-    assert_true(rlr_period_local_sec(86400) > RLR_LIMIT_INTERVAL_SEC_MAX);
+    assert_true(rlr_period_share_sec(86400) > RLR_LIMIT_INTERVAL_SEC_MAX);
     assert_int_equal(find_share_time(86400, day_ms), 0);
     assert_int_equal(find_share_time(86400, 2 * day_ms), 0);
     assert_int_equal(find_share_time(10, 10000), 0);
@@ -168,7 +168,7 @@ static void a_share_is_admitted_for_what_is_left_of_its_time(void **state)
 
 static uint64_t local_wait(const case_t *test, uint64_t now_ms)
 {
-    return rlr_member_local_wait(&test->member, &config, key, ten, now_ms);
+    return rlr_member_share_wait(&test->member, &config, key, ten, now_ms);
 }
 
 static void a_host_that_is_cut_off_gives_the_time_of_its_share(void **state)
@@ -223,7 +223,7 @@ static void a_host_is_cut_off_for_longer_than_its_share_is_counted(void **state)
 {
     for (uint32_t sec = 1; sec <= RLR_LIMIT_INTERVAL_SEC_MAX; sec++) {
         assert_true(rlr_period_cut_off(sec) >= RLR_PERIOD_CALL_MS
-                        + (uint64_t)rlr_period_local_sec(sec) * 1000);
+                        + (uint64_t)rlr_period_share_sec(sec) * 1000);
     }
 }
 
@@ -274,10 +274,10 @@ static void assert_no_share(const case_t *test,
 {
     rlr_message_call_t call;
 
-    assert_int_equal(rlr_member_local(&test->member, changed, key, ten, 100000),
-                     0);
     assert_int_equal(
-        rlr_member_local_wait(&test->member, changed, key, ten, 100000), 0);
+        rlr_member_usable_share(&test->member, changed, key, ten, 100000), 0);
+    assert_int_equal(
+        rlr_member_share_wait(&test->member, changed, key, ten, 100000), 0);
     rlr_member_fill(&call, &test->member, changed, RLR_MESSAGE_HEARTBEAT, 1500);
     assert_int_equal(call.flags & RLR_MESSAGE_BRING, 0);
 }
@@ -301,8 +301,8 @@ static void a_share_is_of_the_configuration_that_it_was_given_for(void **state)
     send_next(&test, 1500);
     test.call.members = more.members;
     assert_true(answer(&test, 1500, 1501));
-    assert_int_equal(rlr_member_local(&test.member, &more, key, ten, 100000),
-                     2);
+    assert_int_equal(
+        rlr_member_usable_share(&test.member, &more, key, ten, 100000), 2);
     assert_int_equal(local(&test, 100000), 0);
 }
 
@@ -312,16 +312,16 @@ static void an_answer_ends_the_use_of_the_share(void **state)
 
     join(&test);
     assert_int_equal(local(&test, 100000), 2);
-    rlr_member_use(&test.member, ten.interval_sec, 100000);
+    rlr_member_use_share(&test.member, ten.interval_sec, 100000);
     assert_int_equal(send_next(&test, 100000), RLR_MESSAGE_HELLO);
     answer(&test, 100000, 100001);
     assert_int_equal(local(&test, 100001), 0);
     assert_int_equal(send_next(&test, 100001), RLR_MESSAGE_HEARTBEAT);
     assert_int_equal(test.call.flags,
-                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING | RLR_MESSAGE_LOCAL);
+                     RLR_MESSAGE_STAYED | RLR_MESSAGE_BRING | RLR_MESSAGE_USED);
     assert_true(answer(&test, 100001, 100002));
     send_next(&test, 100003);
-    assert_int_equal(test.call.flags, RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
+    assert_int_equal(test.call.flags, RLR_MESSAGE_STAYED | RLR_MESSAGE_BRING);
 }
 
 static void marks_are_reported_to_a_new_epoch_before_the_heartbeat(void **state)
@@ -347,7 +347,7 @@ static void a_host_that_has_used_its_share_does_not_attest(void **state)
     case_t test;
 
     join(&test);
-    rlr_member_use(&test.member, ten.interval_sec, 1400);
+    rlr_member_use_share(&test.member, ten.interval_sec, 1400);
     change_epoch(&test, 1500);
     send_next(&test, 1500);
     answer(&test, 1500, 1501);
@@ -397,7 +397,7 @@ static void a_host_attests_to_an_epoch_once(void **state)
     assert_int_equal(send_next(&test, 1503), RLR_MESSAGE_HEARTBEAT);
     assert_true(answer(&test, 1503, 1504));
     assert_int_equal(get_flags(&test, &config, 1505),
-                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING);
+                     RLR_MESSAGE_STAYED | RLR_MESSAGE_BRING);
 }
 
 static void a_host_whose_heartbeat_is_ignored_says_hello(void **state)
@@ -425,7 +425,7 @@ static void a_host_without_a_number_is_not_connected(void **state)
     send_next(&test, 1500);
     test.reply.status = RLR_MESSAGE_FULL;
     assert_false(answer(&test, 1500, 1501));
-    assert_int_equal(get_flags(&test, &config, 1502) & RLR_MESSAGE_CLEAN, 0);
+    assert_int_equal(get_flags(&test, &config, 1502) & RLR_MESSAGE_STAYED, 0);
     rlr_member_next(&test.member, &is_exclusive, 1502);
     assert_true(is_exclusive);
 }
@@ -436,7 +436,7 @@ static void a_host_that_leaves_admits_nothing_more(void **state)
     rlr_member_t stopped;
 
     join(&test);
-    rlr_member_use(&test.member, ten.interval_sec, 1400);
+    rlr_member_use_share(&test.member, ten.interval_sec, 1400);
     send_next(&test, 1500);
     rlr_member_leave(&test.member, &stopped);
     /* The reply to a call of before. */
@@ -445,7 +445,7 @@ static void a_host_that_leaves_admits_nothing_more(void **state)
     rlr_member_fill(&test.call, &stopped, &config, RLR_MESSAGE_HEARTBEAT, 1502);
     assert_int_equal(test.call.number, 2);
     assert_int_equal(test.call.flags,
-                     RLR_MESSAGE_CLEAN | RLR_MESSAGE_BRING | RLR_MESSAGE_LOCAL);
+                     RLR_MESSAGE_STAYED | RLR_MESSAGE_BRING | RLR_MESSAGE_USED);
 }
 
 static void the_shares_of_all_numbers_add_up_to_the_limit(void **state)

@@ -38,7 +38,7 @@ static bool is_new(const rlr_member_t *member, const rlr_member_config_t *of,
     rlr_message_call_t call;
 
     rlr_member_fill(&call, member, of, RLR_MESSAGE_HEARTBEAT, now_ms);
-    return (call.flags & RLR_MESSAGE_FRESH) != 0;
+    return (call.flags & RLR_MESSAGE_NEW) != 0;
 }
 
 static void a_host_with_other_values_is_a_new_one(void **state)
@@ -55,7 +55,7 @@ static void a_host_with_other_values_is_a_new_one(void **state)
 
 static void a_host_that_has_ended_is_a_new_one(void **state)
 {
-    uint64_t held_ms = rlr_period_held(config.share_ms);
+    uint64_t held_ms = rlr_period_end(config.share_ms);
     uint64_t end_ms = 1000 + held_ms + rlr_period_drift(held_ms);
     rlr_member_t member;
 

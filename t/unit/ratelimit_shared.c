@@ -102,8 +102,8 @@ static void a_lost_mark_is_remembered_until_it_expires(void **state)
     const rlr_partition_state_t *partition;
 
     begin(&test, 16);
-    rlr_shared_lose(&test.shared, 3, 5000);
-    rlr_shared_lose(&test.shared, 3, 4000);
+    rlr_shared_record_loss(&test.shared, 3, 5000);
+    rlr_shared_record_loss(&test.shared, 3, 4000);
     partition = rlr_shared_lock(&test.shared, 3, 1000);
     assert_int_equal(partition->member.lost_until_ms, 5000);
     rlr_shared_unlock(&test.shared, 3);
@@ -141,7 +141,7 @@ static void use_share(case_t *test, uint32_t partition)
     rlr_partition_state_t *state = rlr_shared_lock(&test->shared, partition,
                                                    1000);
 
-    state->member.local_until_ms = 30000;
+    state->member.share_until_ms = 30000;
     rlr_shared_unlock(&test->shared, partition);
 }
 

@@ -88,7 +88,7 @@ static void an_admission_counts_from_when_the_process_goes_on(void **state)
     begin_store(&memory, &store, &config);
     assert_true(keep_after(&store, 100000));
     partition = rlr_shared_lock(&store.shared, 0, now_ms);
-    assert_true(partition->member.local_until_ms >= now_ms + 10000);
+    assert_true(partition->member.share_until_ms >= now_ms + 10000);
     rlr_shared_unlock(&store.shared, 0);
     end(&memory);
 }
