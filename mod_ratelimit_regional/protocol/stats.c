@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of the last round trip in the average. */
+/* The last round trip has this part of the average. */
 #define RECENT 16U
 
 const char *const rlr_stats_words[RLR_STATS_OUTCOMES] = {

@@ -15,13 +15,13 @@
 
 /* How a request was decided. */
 typedef enum rlr_stats_outcome_t {
-    RLR_STATS_LEASED, /* admitted from a lease */
+    RLR_STATS_LEASED, /* admitted by a lease */
     RLR_STATS_CACHED, /* refused by the last reply of the store */
     RLR_STATS_ASKED,  /* decided by the store */
     /* Without the store, for a reason, and then by this host alone: */
     RLR_STATS_LATE, /* no reply within RateLimitStoreTimeout */
-    RLR_STATS_BUSY, /* as many threads waited as may */
-    RLR_STATS_AWAY, /* the store is away, or its reply was of no use */
+    RLR_STATS_BUSY, /* all slots for waiting threads were taken */
+    RLR_STATS_AWAY, /* the store is away, or its reply could not be used */
     RLR_STATS_ALONE_ADMITTED,
     RLR_STATS_ALONE_REFUSED,
     RLR_STATS_OUTCOMES
@@ -34,8 +34,8 @@ static inline bool rlr_stats_is_decided(rlr_stats_outcome_t outcome)
         || outcome == RLR_STATS_ASKED;
 }
 
-/* Whether it is a reason to decide without the store; the request has another
- * outcome too. */
+/* Whether it is a reason to decide without the store; the request also counts
+ * as decided by this host alone. */
 static inline bool rlr_stats_is_reason(rlr_stats_outcome_t outcome)
 {
     return outcome == RLR_STATS_LATE || outcome == RLR_STATS_BUSY
@@ -60,7 +60,7 @@ typedef struct rlr_stats_t {
     /* Rounds: calls that are sent together, and their replies. */
     _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
     _Atomic uint64_t round_us;  /* the duration of all rounds together */
-    _Atomic uint64_t recent_us; /* of a round trip of late */
+    _Atomic uint64_t recent_us; /* the average of recent round trips */
     /* Rounds, and attempts to connect, with an error. */
     _Atomic uint64_t errors;
     /* How many of RLR_STATS_LATE and RLR_STATS_BUSY have been logged. */
@@ -78,7 +78,7 @@ void rlr_stats_error(rlr_stats_t *stats); /* the store cannot be reached */
 /* Returns the number of all rounds. */
 uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
 
-/* Counts a round trip, and returns how long one took of late, on average. */
+/* Adds a round trip to the average of recent ones. */
 void rlr_stats_trip(rlr_stats_t *stats, uint64_t us);
 uint64_t rlr_stats_recent_us(const rlr_stats_t *stats);
 

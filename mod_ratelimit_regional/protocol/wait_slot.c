@@ -4,12 +4,12 @@
  * holds half of them at most, two hold a third each, and there is always a
  * slot for a client that has none until there are more clients than slots.
  *
- * As many clients as there are slots would still take all from others. So those
- * that had more than a 32nd of the last waits have half of them together,
- * as long as other clients come.
+ * As many clients as there are slots could still take all of them. So frequent
+ * clients, which had more than a 32nd of the last waits each, have half of the
+ * slots together, as long as other clients come.
  *
- * A brief wait needs no slot, but for a client that would make the replies to
- * others late: it had more than an eighth of many waits, while others come.
+ * A brief wait needs no slot, except for a very frequent client, which would
+ * delay the replies to others: it had more than an eighth of many recent waits.
  */
 #include "wait_slot.h"
 
@@ -111,7 +111,7 @@ static void record(rlr_wait_recent_t *recent, uint32_t client, uint64_t now_ms)
                           now_ms << CLIENT_BITS | client, memory_order_relaxed);
 }
 
-/* Whether there were many waits of late. */
+/* Whether the last waits all began within MANY_MS. */
 static bool are_many(const rlr_wait_recent_t *recent, uint64_t now_ms)
 {
     uint32_t oldest = atomic_load_explicit(&recent->next, memory_order_relaxed)

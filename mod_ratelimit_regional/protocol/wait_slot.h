@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots for threads that wait for the store, in memory of a process or of all
- * processes of a host. A slot has a time at which it is free again, so that
- * one of a process that has died does not stay taken. No locks.
+ * Slots for threads that wait for the store, in the memory of a process or of
+ * all processes of a host. A slot becomes free at a time that is set when it is
+ * taken, also if the process has died. No locks.
  *
  * A brief wait for a store that is not slow needs none.
  */
@@ -44,8 +44,8 @@ typedef struct rlr_wait_slot_hold_t {
 } rlr_wait_slot_hold_t;
 
 /* Takes a slot until until_ms for a client, of which `client` is a hash; false:
- * it has as many as are free, all are taken, or the others are for clients that
- * come less often. */
+ * it has as many as are free, all are taken, or the free ones are reserved for
+ * less frequent clients. */
 bool rlr_wait_slot_take(rlr_wait_slot_hold_t *hold,
                         const rlr_wait_slots_t *slots, uint32_t client,
                         uint64_t now_ms, uint64_t until_ms);

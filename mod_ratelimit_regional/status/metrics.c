@@ -188,7 +188,7 @@ static void print_store(request_rec *r, const rlr_status_store_t *store)
 {
     print_round_trips(r, store);
     print_store_number(r, store, "recent_round_trip_microseconds", "gauge",
-                       "How long a round trip took of late, on average.",
+                       "Average duration of recent round trips.",
                        rlr_stats_recent_us(store->stats));
     print_store_number(r, store, "advised_timeout_milliseconds", "gauge",
                        "A RateLimitStoreTimeout that the round trips need; 0: "

@@ -20,8 +20,8 @@
 /* Without a failure for so long, it has none. */
 #define FORGET_MS 60000U
 
-static const struct timeval patience = {.tv_sec = 0,
-                                        .tv_usec = RLR_PERIOD_CALL_MS * 1000};
+static const struct timeval call_timeout = {
+    .tv_sec = 0, .tv_usec = RLR_PERIOD_CALL_MS * 1000};
 
 void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
                    const rlr_server_address_t *at)
@@ -256,7 +256,7 @@ const char *rlr_node_open(rlr_node_t *node)
         return NULL;
     }
     node->context = redisConnectWithTimeout(node->at.host, node->at.port,
-                                            patience);
+                                            call_timeout);
     if (node->context == NULL) {
         return "out of memory";
     }
@@ -266,7 +266,7 @@ const char *rlr_node_open(rlr_node_t *node)
     /* hiredis has no flag for it. */
     fcntl(node->context->fd, F_SETFD, FD_CLOEXEC);
     /* A firewall may forget a connection that is idle. */
-    if (redisSetTimeout(node->context, patience) != REDIS_OK
+    if (redisSetTimeout(node->context, call_timeout) != REDIS_OK
         || redisEnableKeepAlive(node->context) != REDIS_OK) {
         return fail(node, "connect", node->context->errstr);
     }

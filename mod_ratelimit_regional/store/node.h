@@ -18,11 +18,11 @@ typedef struct rlr_node_t {
     redisContext *context; /* NULL: closed */
     uint32_t generation;   /* of the context */
     bool is_ready;         /* the script is loaded */
-    bool is_lost;          /* it has ended, or lost the script: what was sent
-                              may be sent again */
+    bool is_lost;          /* the connection has ended, or the server lost
+                              the script: calls may be sent again */
     uint64_t attempt_ms;   /* when it may be opened again; the caller's */
     bool has_failed;       /* to connect or to answer, since it was open */
-    /* How often, of late, and until when it is not opened again. */
+    /* Recent failures, the last one, and when it may be opened again. */
     uint32_t failures;
     uint64_t failed_ms;
     uint64_t pause_until_ms;

@@ -11,7 +11,7 @@
 #include "../protocol/period.h"
 #include "../rules/sha256.h"
 
-/* The store may answer then; when it will is not known. */
+/* The wait of a refusal whose end is not known. */
 #define RETRY_MS 1000U
 
 void rlr_store_init(rlr_store_t *store, const rlr_store_config_t *config,
@@ -57,9 +57,10 @@ void rlr_store_key(unsigned char key[RLR_MESSAGE_KEY_BYTES], const char *row,
 
 /* ---- Decisions ---- */
 
-/* Completes the decision from the lease, which is locked. */
-static void describe(rlr_window_decision_t *decision, const rlr_lease_t *lease,
-                     bool is_admitted, const rlr_time_t *now)
+/* Fills in the decision from the lease, which is locked. */
+static void fill_decision(rlr_window_decision_t *decision,
+                          const rlr_lease_t *lease, bool is_admitted,
+                          const rlr_time_t *now)
 {
     uint64_t now_ms = now->ceil_ms;
     uint64_t reset_ms = lease->reset_at_ms > now_ms
@@ -107,7 +108,7 @@ static rlr_lease_result_t try_lease(const rlr_store_t *store,
     now = rlr_clock_now();
     result = rlr_lease_take(lease, now.ceil_ms, &wait_ms);
     if (result != RLR_LEASE_ASK) {
-        describe(decision, lease, result == RLR_LEASE_ADMITTED, &now);
+        fill_decision(decision, lease, result == RLR_LEASE_ADMITTED, &now);
         *first = result == RLR_LEASE_REFUSED
             && is_first_refusal(lease, now.ceil_ms);
         *refill = rlr_lease_is_due(lease, now.ceil_ms)
@@ -117,10 +118,11 @@ static rlr_lease_result_t try_lease(const rlr_store_t *store,
     return result;
 }
 
-/* Completes a decision of the store. */
-static void settle(const rlr_store_t *store, const unsigned char *key,
-                   rlr_limit_t limit, bool is_admitted,
-                   rlr_window_decision_t *decision, bool *first)
+/* Fills in a decision of the store, from the lease if there is one. */
+static void complete_decision(const rlr_store_t *store,
+                              const unsigned char *key, rlr_limit_t limit,
+                              bool is_admitted, rlr_window_decision_t *decision,
+                              bool *first)
 {
     rlr_time_t now = rlr_clock_now();
     rlr_lease_t *lease = rlr_lease_table_lock(&store->shared, key, limit,
@@ -129,11 +131,11 @@ static void settle(const rlr_store_t *store, const unsigned char *key,
 
     if (lease == NULL) {
         rlr_lease_init(&none, key, limit);
-        describe(decision, &none, is_admitted, &now);
+        fill_decision(decision, &none, is_admitted, &now);
         *first = false;
         return;
     }
-    describe(decision, lease, is_admitted, &now);
+    fill_decision(decision, lease, is_admitted, &now);
     *first = !is_admitted && is_first_refusal(lease, now.ceil_ms);
     rlr_lease_table_unlock(&store->shared, lease);
 }
@@ -165,8 +167,8 @@ rlr_stats_outcome_t rlr_store_admit(const rlr_store_t *store,
     switch (result) {
     case RLR_QUEUE_ADMITTED:
     case RLR_QUEUE_REFUSED:
-        settle(store, key, limit, result == RLR_QUEUE_ADMITTED, decision,
-               first);
+        complete_decision(store, key, limit, result == RLR_QUEUE_ADMITTED,
+                          decision, first);
         return RLR_STATS_ASKED;
     case RLR_QUEUE_LATE:
         return RLR_STATS_LATE;
@@ -235,15 +237,15 @@ static bool peek_lease(const rlr_lease_t *lease, bool is_connected,
                                              : lease->cached_until_ms;
 
     if (lease->unused > 0 && now->ceil_ms < lease->until_ms) {
-        describe(decision, lease, true, now);
+        fill_decision(decision, lease, true, now);
         return true;
     }
     if (now->ceil_ms < refused_until_ms) {
-        describe(decision, lease, false, now);
+        fill_decision(decision, lease, false, now);
         return true;
     }
     if (is_connected && lease->reset_at_ms > now->ceil_ms) {
-        describe(decision, lease, true, now);
+        fill_decision(decision, lease, true, now);
         return true;
     }
     return false;
