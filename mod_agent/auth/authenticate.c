@@ -10,8 +10,7 @@
 #include "credential.h"
 #include "key_cache.h"
 
-/* The number of refused keys of one address within FAILURE_TIME of the
- * first. */
+/* Most refused keys of one address within FAILURE_TIME of the first. */
 #define FAILURE_LIMIT 20
 #define FAILURE_TIME  apr_time_from_sec(10)
 

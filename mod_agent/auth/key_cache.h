@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caches the keys that a child has verified, for AGENT_KEY_CACHE_TIME. After
+ * Caches the keys that a child has verified, for AGENT_KEY_CACHE_TIME. Within
  * that time a revocation takes effect in every child of every host, even if
  * notifications are lost. All functions may be called by any thread.
  */

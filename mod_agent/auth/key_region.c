@@ -29,7 +29,7 @@
 
 #define SEPARATORS " \t,"
 
-/* Parses the key at the beginning of word. */
+/* Whether the `length` bytes of word are a key; its secret points into word. */
 static bool read_key(agent_api_key_t *key, const char *word, size_t length)
 {
     char text[AGENT_API_KEY_SIZE];

@@ -166,8 +166,8 @@ static authz_status hide_deployment(request_rec *r)
     return AUTHZ_GENERAL_ERROR;
 }
 
-/* Denies a key for another deployment than the location serves, also of the
- * same account: the handler would refuse it in any case. */
+/* Refuses a key for another deployment than the location serves, also of the
+ * same account, whatever the line says: the handler would refuse it, too. */
 static authz_status check_location(const agent_identity_t *identity,
                                    request_rec *r)
 {

@@ -61,7 +61,7 @@ static const char *print_type(json_object *value)
 
 /* Prints where the scan has stopped; the column is in bytes, from 1. Equal keys
  * are only found at the end of their object, so for these the JSON pointer is
- * printed. */
+ * printed in place of the column. */
 static const char *print_place(const char *text, const agent_scan_t *scan,
                                apr_pool_t *pool)
 {

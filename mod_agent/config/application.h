@@ -37,7 +37,7 @@ typedef struct agent_application_graph_t {
 typedef struct agent_application_file_t {
     /* agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. */
     apr_array_header_t *graphs;
-    /* A graph is in a TypeScript file, which Node imports with tsx. */
+    /* A graph is in TypeScript or JSX, which Node imports with tsx. */
     bool has_typescript;
     /* The whole file. */
     struct json_object *json;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds exclusions of keys, refuses those by an alias, and warns of those
- * without effect; see exclusion.h. Reads httpd's configuration tree, because
- * mod_authz_core does not export its lines.
+ * Finds exclusions of keys, refuses those by an alias, and warns of those that
+ * exclude nobody, or everybody without a user; see exclusion.h. Reads httpd's
+ * configuration tree, because mod_authz_core does not export its lines.
  */
 #include "exclusion.h"
 

@@ -10,8 +10,8 @@
 #include "../private.h"
 #include "conftree.h"
 
-/* The sections that have one handler: the positions of their <VirtualHost>s in
- * the files. */
+/* Where the configuration sets the handler `name`. hosts: the <VirtualHost>s
+ * with it, by their positions in the files. */
 typedef struct handler_t {
     const char *name;
     apr_hash_t *hosts;

@@ -49,7 +49,7 @@ const agent_dir_config_t *agent_location_dir(const request_rec *r);
 const char *agent_location_handler(request_rec *r);
 
 /* Whether a section of the request's (virtual) host has SetHandler name. Linear
- * in the number of its sections. */
+ * in the number of its sections, up to the first that has it. */
 bool agent_location_host_has_handler(request_rec *r, const char *name);
 
 /* The following functions return a value or its default, borrowed from the

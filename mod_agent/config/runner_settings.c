@@ -42,7 +42,7 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     return settings;
 }
 
-/* Each pool has at least one graph. */
+/* Each pool has at least one graph, so the last one needs no comparison. */
 static const agent_graph_t *find_first(const agent_server_config_t *config,
                                        const agent_graph_pool_t *key)
 {
