@@ -95,8 +95,8 @@ static int handle_request(request_rec *r)
         return agent_problem_send(call);
     }
     agent_router_match(call);
-    /* A refusal is sent after the body has arrived: otherwise httpd would block
-     * a thread to read the body. */
+    /* The browser check's refusal is sent after the body has arrived: otherwise
+     * httpd would block a thread to read the body. */
     if (agent_browser_check(call) == APR_SUCCESS
         && agent_admission_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
@@ -212,9 +212,10 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* The configuration is read twice at start, the first time before httpd leaves
- * its terminal. Not checked at a restart, where a failure would stop all sites
- * of the server: requests get 503 then if the database is of another region. */
+/* Called at the first of the two times that the configuration is read at start,
+ * before httpd leaves its terminal. Not at a restart, where a failure would
+ * stop all sites of the server: requests get 503 then if the database is of
+ * another region. */
 static int check_database(const agent_server_config_t *config,
                           server_rec *server, apr_pool_t *pool)
 {

@@ -53,8 +53,8 @@ static agent_cgroup_limits_t get_limits(const agent_runner_settings_t *settings)
                                    .cpu_percent = settings->pool_cpu};
 }
 
-/* Tries to set a pool's limits, at the start of the server with the rights that
- * the spawner will have. */
+/* Tries to set a pool's limits; at the start of the server, with the rights
+ * that the spawner will have. */
 static bool check_cgroup(const char *directory,
                          const agent_runner_settings_t *settings,
                          server_rec *server)

@@ -10,7 +10,7 @@
  * another region than this server. Stores the limits of accounts, logs the
  * deployments that they do not permit, and warns of accounts in a Require or an
  * AgentLimit that do not exist. To be called in post_config of the first start;
- * takes as long as AgentDBConnectTimeout and AgentDBQueryTimeout at most.
+ * takes at most AgentDBConnectTimeout, AgentDBQueryTimeout and 5 s together.
  * conninfo: of the database.
  */
 bool agent_startup_check(const agent_server_config_t *config,

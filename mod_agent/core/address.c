@@ -32,7 +32,8 @@ static const char *const refused_v6[] = {
     /* Protocol assignments, Teredo among them; documentation; 6to4. */
     "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", NULL};
 
-/* ::ffff:0:0/96. Blocks with a shorter prefix are ordinary IPv6 blocks. */
+/* ::ffff:0:0/96. A block that contains it is an ordinary IPv6 block if its
+ * prefix consists of zeros alone, as ::/0 does. */
 static const unsigned char mapped_v6[12] = {0, 0, 0, 0, 0,    0,
                                             0, 0, 0, 0, 0xff, 0xff};
 #define MAPPED_BITS  96

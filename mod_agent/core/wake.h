@@ -23,8 +23,8 @@
 #define AGENT_WAKE_BYTES (1 + 101 * AGENT_UUID_SIZE)
 
 /* Fewer datagrams than this do not fill a socket: a reader that finds this many
- * at once must assume that others were lost. Linux bounds their number to 10
- * (net.unix.max_dgram_qlen); in a socket pair it bounds their bytes instead. */
+ * at once must assume that others were lost. Where Linux bounds their number it
+ * is 10 (net.unix.max_dgram_qlen); in a socket pair it bounds their bytes. */
 #define AGENT_WAKE_MANY 8
 
 /*

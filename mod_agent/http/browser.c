@@ -93,9 +93,9 @@ static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
 
 /*
  * Sec-Fetch-Site "none" is a request of the user, from the address bar.
- * "same-origin" overrides Origin: only the browser knows, if a proxy terminates
- * TLS or changes the Host. "same-site" is another port or subdomain and counts
- * as cross-site.
+ * "same-origin" overrides Origin: behind a proxy that terminates TLS or changes
+ * the Host, only the browser knows the site. "same-site" is another port or
+ * subdomain and counts as cross-site.
  */
 static bool is_cross_site(const request_rec *r, const agent_dir_config_t *dir)
 {

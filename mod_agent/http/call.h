@@ -28,8 +28,8 @@ typedef struct agent_route_t agent_route_t;
 /* Verifies API keys; see auth/. */
 typedef struct agent_auth_t agent_auth_t;
 
-/* Created in child_init; later only throttles, *deployments and *bodies
- * change. */
+/* Set in child_init; its members do not change later. Any thread may use the
+ * objects that they point to. */
 typedef struct agent_child_t {
     agent_server_config_t *config;
     /* NULL: no database, which is valid only on a server without graphs. */

@@ -15,7 +15,7 @@
 #include "../core/heap.h"
 #include "../wait/park.h"
 
-/* Responses below this size are sent without waiting for the client. */
+/* Responses up to this size are sent without waiting for the client. */
 #define LARGE_BYTES 32768
 
 /* One brigade for the whole response, since each takes memory of the request's
@@ -71,8 +71,9 @@ static void begin_content(agent_call_t *call, int status, const char *type)
     ap_set_content_type(call->r, type);
 }
 
-/* Holds the output of large responses: httpd would block the thread while more
- * than 64 KB (FlushMaxThreshold) are unread by the client. */
+/* Holds the output of a response that is large, or follows unsent output: httpd
+ * would block the thread while more than 64 KB (FlushMaxThreshold) are unread
+ * by the client. */
 static bool hold(const agent_call_t *call, apr_size_t length)
 {
     const request_rec *r = call->r;

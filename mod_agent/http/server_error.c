@@ -217,7 +217,7 @@ static void take_error(request_rec *r)
     if (!is_error || !is_for_api(r)) {
         return;
     }
-    /* httpd refuses the request itself, and would read the body first. */
+    /* If httpd itself refuses the request, it would read the body first. */
     agent_body_skip(r);
     agent_browser_set_cors(r);
     if (has_failed || !has_document(r)) {
