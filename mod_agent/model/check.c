@@ -15,9 +15,9 @@
 
 /* Longest text of a number within any of the limits. */
 #define NUMBER_BYTES 64
-/* Bounds of a metadata object, so that an index can hold it. */
 /* PostgreSQL compares each of these with all elements of a stored array. */
-#define CONTAINED_ELEMENTS   64
+#define CONTAINED_ELEMENTS 64
+/* Bounds of a metadata object, so that an index can hold it. */
 #define METADATA_KEYS        64
 #define METADATA_KEY_BYTES   64
 #define METADATA_VALUE_BYTES 512

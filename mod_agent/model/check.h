@@ -79,7 +79,7 @@ apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_check_path_t *path);
 
-/* Accepts an object of up to 64 KB and 256 members, which each event copies. */
+/* Accepts an object of at most 64 KB and 256 members; events repeat some. */
 apr_status_t agent_check_configurable(const agent_check_t *check,
                                       agent_raw_t value,
                                       const agent_check_path_t *path);

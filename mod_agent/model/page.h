@@ -11,9 +11,9 @@
 
 /* Borrowed from a result, or in pool. */
 typedef struct agent_page_t {
-    /* JSON text; NULL: the records have more than max_bytes, and the rest was
-     * not read. With max_bytes NULL: the keys of records of about 16 MB, as a
-     * JSON array. */
+    /* JSON text; NULL: the records have more than max_bytes, or too many must
+     * be examined, and the rest was not read. With max_bytes NULL: the keys of
+     * records of about 16 MB, as a JSON array. */
     const char *body;
     /* The offset of the next page; NULL after the last one. */
     const char *next;
@@ -46,8 +46,8 @@ typedef struct agent_page_records_t {
 } agent_page_records_t;
 
 /*
- * Reads the next records, until they exceed `bytes`, joined by commas, with a
- * comma before them unless they are the first. cursor: "1.0" for the first
+ * Reads the next records, up to `bytes` and one record more, joined by commas,
+ * with one before them unless they are the first. cursor: "1.0" for the first
  * part. *next: the cursor of the part after it, NULL for the last one. Records
  * that were deleted are missing. Large values (values.h) are in parts of their
  * own. Errors: RUN_NOT_FOUND, of a single run; CHECKPOINT_NOT_FOUND when values

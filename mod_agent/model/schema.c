@@ -243,7 +243,7 @@ static apr_status_t check_excluded(const agent_check_t *check,
     return rv;
 }
 
-/* Also those of a count, which ignores the last ones. */
+/* Also those of a count, which ignores `limit` and the members after it. */
 static const agent_check_t threads_members[] = {
     {.key = "ids", .check = agent_check_uuids, .high = 1000},
     {.key = "metadata", .check = agent_check_filter},

@@ -35,8 +35,8 @@ apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
 /* Lists threads: up to the limit of the request, or as many as fit into about
  * 16 MB, but at least one; counts those that a search would find: page->body is
  * the number. request: the body as sent, checked by agent_schema_threads().
- * With max_bytes, page->body may be NULL: the result is too large, and must be
- * composed in turns; see page.h. */
+ * With max_bytes, page->body may be NULL: the records are too large or too many
+ * threads must be examined, so the work is left for a turn; see page.h. */
 apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
                                  const char *deployment_id, const char *request,
                                  const char *max_bytes, agent_error_t **err,

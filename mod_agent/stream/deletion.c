@@ -28,7 +28,7 @@ typedef struct deletion_t {
     const apr_array_header_t *thread_ids;
     int index;
     int pruned;
-    /* Deletes all but the last states of each thread; the position in the
+    /* Deletes all but the last state of each thread; the position in the
      * current one, in a pool of its own. */
     bool keeps_latest;
     const char *position;
@@ -97,7 +97,7 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
 }
 
 /* Saves the position in the current thread. A thread may have thousands of
- * pieces, so each position is in a pool of its own. */
+ * pieces, so each position has a pool, which the next one destroys. */
 static void save_position(deletion_t *deletion, const char *position)
 {
     apr_pool_t *pool = NULL;

@@ -16,9 +16,9 @@
  * requests wait, or the child stops, the response is 204 too, and the
  * supervisor deletes the rest, as it does when the client disconnects. In these
  * cases an assistant remains, with the threads that were not deleted yet: 503.
- * A run remains unchanged: only its last piece deletes, and those before search
- * the checkpoint that becomes the thread's head. Returns what the handler
- * returns to httpd.
+ * So does a run, unchanged: only its last piece deletes, and those before it
+ * search the checkpoint that becomes the thread's head. Returns what the
+ * handler returns to httpd.
  */
 
 /* The thread call->ref. */

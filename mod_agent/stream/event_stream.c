@@ -165,7 +165,8 @@ static agent_turn_t disconnect(const agent_event_stream_t *stream,
     return AGENT_TURN_DONE;
 }
 
-/* The parts of an event must not be interrupted, so this event is cut off. */
+/* Ends with 401, or with an error event once the stream has begun; between the
+ * parts of an event, where none can be sent, aborts. */
 static agent_turn_t end_with_key(const agent_event_stream_t *stream,
                                  apr_pool_t *scratch)
 {

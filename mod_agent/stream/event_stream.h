@@ -66,7 +66,8 @@ apr_status_t agent_event_stream_begin(agent_event_stream_t *stream);
 
 /* Adds an event; id NULL: without an id. cursor: that of its large values, for
  * which data has the mark; NULL: data is complete. At most one event of a page
- * may have a cursor. Error: INTERNAL if data has no mark. */
+ * may have a cursor. Error: INTERNAL without the mark, with a second or an
+ * invalid cursor. */
 apr_status_t agent_event_stream_page_add(agent_event_page_t *page,
                                          agent_call_t *call, const char *id,
                                          const char *event, const char *data,

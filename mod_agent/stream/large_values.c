@@ -21,8 +21,8 @@
 #include "invalid_key.h"
 #include "part.h"
 
-/* A part is at most this fraction of the output that the child may still hold,
- * so that parts shrink before a client must be disconnected. */
+/* A part takes a sixteenth of the output that the child may still hold, but
+ * LEAST_PART at least: parts shrink before a client must be disconnected. */
 #define PART_SHARE 16
 #define LEAST_PART (64 * 1024)
 

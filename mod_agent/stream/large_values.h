@@ -15,7 +15,8 @@ typedef apr_status_t (*agent_large_read_fn_t)(
     const char **part, const char **next, agent_call_t *call, const void *baton,
     const char *cursor, apr_size_t bytes, apr_pool_t *pool);
 
-/* A text that is sent in parts, other than values of a thread; borrowed. */
+/* Any other text that is sent in parts: an event with values, or a list;
+ * borrowed. */
 typedef struct agent_large_source_t {
     agent_large_read_fn_t read;
     const void *baton;

@@ -25,8 +25,8 @@ struct agent_list_request_t {
      * copied before that is freed. */
     const char *json;
     /* Selects the records; keys is not set. All zero: read() returns the whole
-     * page, which the first turn sends. Its texts are in the call's pool,
-     * except `request`, which is NULL or the same as json. */
+     * page, which the first turn sends. The texts of this member are in the
+     * call's pool, except `request`, which is NULL or the same as json. */
     agent_page_records_t records;
 };
 
@@ -34,8 +34,8 @@ struct agent_list_request_t {
  * Responds with the page that read() returns: at once when it has at most
  * AGENT_PAGE_LIMIT bytes. A larger page is composed in turns, record by record
  * as the client reads, so that a child holds only a part of each; 503 when no
- * more requests may wait. All large pages of a deployment share one queue of
- * turns. Returns what the handler returns to httpd.
+ * more requests may wait. All large pages of a deployment share the turns of
+ * one waiting request. Returns what the handler returns to httpd.
  */
 int agent_list_respond(agent_call_t *call, const agent_list_request_t *request)
     __attribute__((warn_unused_result));

@@ -16,7 +16,7 @@
 #include "event_stream.h"
 #include "sse.h"
 
-/* Most bytes of one turn: events, and the states that are read with them. */
+/* Bytes that end a turn: of events, and of states that are read with them. */
 #define TURN_BYTES (128 * 1024)
 
 typedef struct thread_stream_t {
