@@ -3,9 +3,9 @@
  * The API keys that admitted waiting requests. One thread queries the database
  * for all keys whose last check is too old, in one statement, and wakes the
  * requests of invalid ones with AGENT_REASON_KEY_INVALID. The statement may
- * wait seconds for the connection pool and the database, so a second thread
- * does the same for keys that expire. Both have a deadline only while a request
- * with a key waits.
+ * wait seconds for the connection pool and the database, so a second thread,
+ * without the database, wakes the requests of keys that expire. Both have a
+ * deadline only while a request with a key waits.
  */
 #ifndef AGENT_WAIT_API_KEYS_H
 #define AGENT_WAIT_API_KEYS_H

@@ -228,8 +228,8 @@ static void limit_kept(conn_rec *c, apr_size_t bytes)
 }
 
 /* Copies data that the socket did not accept and that the request is about to
- * free. The budget is charged first, so that it evicts others before the copy
- * is made. */
+ * free. More than COPY_BYTES are charged to the budget first, which makes room
+ * by evictions before the copy is made. */
 static apr_status_t copy_rest(agent_output_t *output, ap_filter_t *filter)
 {
     apr_size_t bytes = count_bytes(output->held);

@@ -67,8 +67,8 @@ int agent_park_body_wait(conn_rec *c, agent_park_t *park)
         agent_output_send(park->output, c) ? AGENT_CLIENT_READS : event);
 }
 
-/* The body is complete: from here on the request is like any other, may park,
- * and does not delay the bodies of others. */
+/* The wait for the body has ended, with or without it: from here on the request
+ * is like any other, may park, and does not delay the bodies of others. */
 int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv)
 {
     request_rec *r = park->unread;

@@ -44,8 +44,8 @@ static agent_wake_reason_t resolve_input(agent_wake_reason_t reason,
                                                       : AGENT_REASON_NONE;
 }
 
-/* The reason for the turn after one that left output: always one with a
- * query. */
+/* The reason for the turn after one that left output: one with a query, unless
+ * the client, the key or the child has ended. */
 static agent_wake_reason_t take_query_reason(const agent_parking_t *parking,
                                              agent_waiter_t *waiter,
                                              conn_rec *c)

@@ -18,8 +18,8 @@
 
 /* ---- turns ---- */
 
-/* A pending query and a pending heartbeat become one HEARTBEAT_QUERY, since the
- * turn of a query alone may send nothing. */
+/* A heartbeat, and a query or updates, that are both pending become one
+ * HEARTBEAT_QUERY, since the turn of a query alone may send nothing. */
 static agent_wake_reason_t choose_reason(unsigned reasons)
 {
     agent_wake_reason_t first = AGENT_REASON_CLIENT_GONE;
@@ -80,7 +80,7 @@ bool agent_waiter_keep_thread(agent_waiter_t *waiter)
     return keeps;
 }
 
-/* A dispatched waiter has already queued: it may continue. */
+/* A dispatched waiter has already been in the queue: it may continue. */
 agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
                                               bool has_more)
 {

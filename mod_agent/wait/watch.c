@@ -43,7 +43,7 @@ void agent_watch_close(const agent_waiter_registry_t *registry)
 }
 
 /* One event only (EPOLLONESHOT), because a socket whose client has shut down
- * its sending side stays readable. */
+ * its sending side would be reported for as long as it is open. */
 apr_status_t agent_watch_add(const agent_waiter_registry_t *registry,
                              const agent_waiter_t *waiter)
 {
