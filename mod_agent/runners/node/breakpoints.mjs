@@ -21,7 +21,7 @@ const CALLERS = 'checkpoint_map';
 // The tag of nodes that "*" leaves out.
 const HIDDEN = 'langsmith:hidden';
 const UNSEEN = '__unseen__';
-// Writes that are no results of a task.
+// Writes other than the results of a task.
 const NO_RESULTS = ['__error__', '__error_source_node__', INTERRUPT, '__resume__'];
 
 // A checkpoint of the library as it is stored: without the version that Breakpoints.form() has added.

@@ -28,7 +28,7 @@ CALLERS = "checkpoint_map"
 # The tag of nodes that "*" leaves out.
 HIDDEN = "langsmith:hidden"
 UNSEEN = "__unseen__"
-# Writes that are no results of a task.
+# Writes other than the results of a task.
 NO_RESULTS = ("__error__", "__error_source_node__", INTERRUPT, "__resume__")
 
 Read = Callable[[str, str | None], Awaitable[Stored | None]]

@@ -26,7 +26,7 @@ typedef struct faulty_t {
     apr_time_t until;
     apr_interval_time_t period; /* 0: it was slow only */
     int pauses;                 /* since the mark began */
-    apr_time_t suspected_until;
+    apr_time_t isolated_until;
     apr_time_t resume_at;
     /* When its last failures ended, or the pauses after them, newest first; 0:
      * none. */
@@ -142,22 +142,22 @@ void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
     }
 }
 
-void agent_faulty_suspect(agent_faulty_table_t *table,
+void agent_faulty_isolate(agent_faulty_table_t *table,
                           const char *deployment_id)
 {
     faulty_t *faulty = find_or_make(table, deployment_id);
 
-    faulty->suspected_until = table->context->now + LONGEST_PAUSE;
-    table->until = AGENT_MAX(table->until, faulty->suspected_until);
+    faulty->isolated_until = table->context->now + LONGEST_PAUSE;
+    table->until = AGENT_MAX(table->until, faulty->isolated_until);
 }
 
-void agent_faulty_end_suspicion(agent_faulty_table_t *table,
+void agent_faulty_end_isolation(agent_faulty_table_t *table,
                                 const char *deployment_id)
 {
     faulty_t *faulty = find(table, deployment_id);
 
     if (faulty != NULL) {
-        faulty->suspected_until = 0;
+        faulty->isolated_until = 0;
     }
 }
 
@@ -169,7 +169,7 @@ bool agent_faulty_is(const agent_faulty_table_t *table,
                                                 : NULL;
 
     return faulty != NULL
-        && (faulty->until > now || faulty->suspected_until > now);
+        && (faulty->until > now || faulty->isolated_until > now);
 }
 
 void agent_faulty_pause(agent_faulty_table_t *table, const char *deployment_id,

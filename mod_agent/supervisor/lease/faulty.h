@@ -44,8 +44,8 @@ void agent_faulty_fail(agent_faulty_table_t *table, const char *deployment_id,
                        apr_time_t began_at, int count, const char *why);
 
 /* Takes output alone that the database refused. It counts once for each shared
- * batch that was split, since it delayed no other output else, and always while
- * its deployment is marked. */
+ * batch that was split, since otherwise it has delayed no other output, and
+ * always while its deployment is marked. */
 void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
                          apr_time_t began_at, const char *why);
 
@@ -53,12 +53,12 @@ void agent_faulty_refuse(agent_faulty_table_t *table, const char *deployment_id,
  * the connections are there again, and tell why, for 5 minutes at most, its
  * deployment is treated as marked, since each shared batch might be lost too.
  */
-void agent_faulty_suspect(agent_faulty_table_t *table,
+void agent_faulty_isolate(agent_faulty_table_t *table,
                           const char *deployment_id);
-void agent_faulty_end_suspicion(agent_faulty_table_t *table,
+void agent_faulty_end_isolation(agent_faulty_table_t *table,
                                 const char *deployment_id);
 
-/* Whether it is marked or suspected. */
+/* Whether it is marked or isolated. */
 bool agent_faulty_is(const agent_faulty_table_t *table,
                      const char *deployment_id);
 

@@ -345,7 +345,7 @@ static void note_disconnect(agent_read_parts_t *parts,
                 sizeof(parts->lost_deployment));
     parts->lost_control = parts->worker->control->connection;
     parts->lost_why = agent_failure_cause(failure);
-    agent_faulty_suspect(&parts->runs->batches.faulty, lease->deployment_id);
+    agent_faulty_isolate(&parts->runs->batches.faulty, lease->deployment_id);
 }
 
 static void end_disconnect(agent_read_parts_t *parts)

@@ -76,7 +76,7 @@ void agent_retry_blame(const agent_worker_t *worker,
                        agent_faulty_table_t *faulty,
                        const agent_retry_loss_t *loss, bool has_crashed)
 {
-    agent_faulty_end_suspicion(faulty, loss->deployment_id);
+    agent_faulty_end_isolation(faulty, loss->deployment_id);
     if (!has_crashed && worker->control->connection != loss->control) {
         return;
     }

@@ -53,10 +53,10 @@ typedef struct agent_retry_loss_t {
 } agent_retry_loss_t;
 
 /*
- * Ends the suspicion of its deployment and counts the loss for it, a crash as
- * often as marks it, and pauses it if it is marked. Without a crash not if the
- * control connection was lost too: then the database was restarted, or out of
- * reach.
+ * Ends the isolation of its deployment, counts the loss as a failure of it, and
+ * pauses it if it is marked; a crash marks it at once. Without a crash the loss
+ * does not count if the control connection was lost too: then the database was
+ * restarted, or out of reach.
  */
 void agent_retry_blame(const agent_worker_t *worker,
                        agent_faulty_table_t *faulty,

@@ -321,7 +321,7 @@ static void mark_deployment(agent_save_t *save, const agent_batch_t *batch,
 
     if (save->sent_on->lost_at > 0) {
         if (save->is_own_loss) {
-            agent_faulty_suspect(faulty, deployment_id);
+            agent_faulty_isolate(faulty, deployment_id);
         }
         return;
     }
