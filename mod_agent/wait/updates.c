@@ -200,7 +200,7 @@ static apr_status_t read_updates(agent_db_result_t **result,
     agent_error_t *err;
     int i = 0;
 
-    /* Bounded by the waiters: one number each, in a pool of this query. */
+    /* Bounded: one number for each waiter, in a pool of this query. */
     for (; index != NULL; index = apr_hash_next(index), i++) {
         const subscription_t *wanted = apr_hash_this_val(index);
 
