@@ -129,7 +129,7 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     is $of->get("/threads/$thread/runs/$run/join")->{status}, 200, 'the end of the run is reported to those that wait';
     is $of->get("/threads/$thread/runs/$run")->{json}{status}, 'error';
     like sql("select error from agent.runs where run_id = '$run'"), qr/"StoredBytesExceededError".*AgentLimit stored_bytes/;
-    wait_for('the runner to be asked to stop it', sub { $full->error_log =~ /AGT0343: run $run/ });
+    wait_for('the runner to be asked to stop it', sub { $full->error_log =~ /AGT0343: the lease of run $run/ });
     is $of->delete('/store/items', { namespace => ['n'], key => 'k' })->{status}, 204;
     sql('update agent.account_measures set due_at = now()');
     wait_for('a measure', sub { poll('select bytes from agent.account_measures') < 51_200 });
